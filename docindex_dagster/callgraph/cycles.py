@@ -25,7 +25,7 @@ class Answer:
     reads: Sequence[int]
     uses: "Sequence[Answer]"
     height: int  # depth of its evaluation, in queries
-    asked: int  # levels of callers that it depends on
+    caller_levels: int  # levels of callers that it depends on
 
 
 Known = tuple[Hashable, Answer]

@@ -120,10 +120,9 @@ class Search:
     def find(self, modules: Modules, importer: str, module: str) -> Iterator[str]:
         """Yield the file that a name refers to, if the source contains it."""
         name = self._plain(module)
-        beside = posixpath.dirname(importer)
         is_near = self.is_near(name)
         tail = _UP.sub("", posixpath.normpath(name))
-        for folder in upwards(beside):
+        for folder in upwards(posixpath.dirname(importer)):
             for place in self.places[:1] if is_near else self.places:
                 path = posixpath.normpath(posixpath.join(folder, place.replace("{}", name)))
                 if path in modules.paths and (is_near or path != importer):

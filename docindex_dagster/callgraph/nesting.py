@@ -25,7 +25,7 @@ def around(definitions: Mapping[str, Definition], scope: str) -> Iterator[Defini
 
 
 def holder(definitions: Mapping[str, Definition], scope: str) -> tuple[str, bool]:
-    """Return the qualified name of the class, constructor or literal that `this` refers to; is it a literal?"""
+    """Return the qualified name of the class, constructor or literal of `this`, and whether it is a literal."""
     outermost = ""
     for one in around(definitions, scope):
         if one.kind in CLASSES:

@@ -266,8 +266,8 @@ class _Reader:
 
         Raises:
             ValueError: the row is damaged.
-            IndexError: likewise.
-            TypeError: likewise.
+            IndexError: the row is damaged.
+            TypeError: the row is damaged.
         """
         self._texts[:], written, (namespace, language), *lists = orjson.loads(content)
         self._nodes[:] = [None]

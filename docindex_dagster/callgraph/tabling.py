@@ -65,7 +65,7 @@ class Goal(Answer):
     __slots__ = ("arguments", "is_new", "query")
 
     def __init__(self, query: "Query[Any, Any]", arguments: tuple[Any, ...]) -> None:
-        self.query, self.arguments, self.asked = query, arguments, _UNANSWERED
+        self.query, self.arguments, self.caller_levels = query, arguments, _UNANSWERED
         self.is_new = True  # not evaluated yet
 
 
@@ -98,7 +98,7 @@ class Query(Generic[_P, _Found]):
         table, goal = self.table, self.goals.get(arguments)
         if goal is None:
             goal = self._add_goal(arguments)
-        if goal.asked <= table.level and table.use(goal):
+        if goal.caller_levels <= table.level and table.use(goal):
             known: _Found = goal.found
             return known
         found: _Found = table.evaluate(goal)
@@ -203,8 +203,8 @@ class Table:
         self._uses.append(answer)
         if reach > self._reach:  # noqa: PLR1730 faster than calling max
             self._reach = reach
-        if answer.asked:
-            self._lowest = min(self._lowest, self.level - answer.asked)
+        if answer.caller_levels:
+            self._lowest = min(self._lowest, self.level - answer.caller_levels)
         return True
 
     def evaluate(self, goal: Goal) -> Any:
@@ -284,7 +284,7 @@ class Table:
             answer: Answer = goal
             if self._is_short or not self._is_pure:
                 answer = Answer(found, (), (), 0, 0)
-            answer.found, answer.height, answer.asked = found, self._reach - depth, self.level - self._lowest
+            answer.found, answer.height, answer.caller_levels = found, self._reach - depth, self.level - self._lowest
             answer.reads = tuple(set(self.reads)) if len(self.reads) > 1 else tuple(self.reads)
             answer.uses = tuple(set(self._uses)) if len(self._uses) > 1 else tuple(self._uses)
             uses.append(answer)

@@ -230,7 +230,7 @@ class Unit:
         return named.get(name, ()) if named is not None else ()
 
     def holder(self, scope: str) -> tuple[str, bool]:
-        """Return the qualified name of the class, constructor or literal that `this` refers to; is it a literal?"""
+        """Return the qualified name of the class, constructor or literal of `this`, and whether it is a literal."""
         return holder(self.definitions, scope)
 
     def class_around(self, scope: str) -> Definition | None:

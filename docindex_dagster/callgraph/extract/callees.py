@@ -157,8 +157,8 @@ def written_in(listed: Node | None, reader: Reader, limit: int = _MOST_ARGUMENTS
 
 def _arguments(listed: Node, reader: Reader, limit: int) -> tuple[Argument, ...]:
     nodes = _in_suffix(listed) if listed.type == "call_suffix" else parts_of(listed)
-    if beside := reader.syntax.beside:
-        nodes = [node for node in nodes if node.type not in beside]
+    if adjacent := reader.syntax.adjacent:
+        nodes = [node for node in nodes if node.type not in adjacent]
     return tuple([_argument(node, reader) for node in nodes[:limit]])
 
 

@@ -74,12 +74,12 @@ def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Pl
                 others += _several(capture, parts, language.syntax, reader)
             elif capture:
                 (unread if capture == "again" else ignored).append(parts[capture][0])
-        current = _read_again(unread, tree, language.name) if unread else None
+        current = _parse_unread(unread, tree, language.name) if unread else None
     places = sorted(first + others, key=itemgetter(0))
-    return _renamed([*_outside(places, ignored)] if ignored else places, language.syntax)
+    return _renamed([*_without_ignored(places, ignored)] if ignored else places, language.syntax)
 
 
-def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
+def _without_ignored(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
     """Yield the places outside the ignored nodes."""
     spans = sorted((node.start_byte, node.end_byte) for node in ignored)
     ends = [*accumulate((end for _, end in spans), max)]
@@ -89,7 +89,7 @@ def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
             yield place
 
 
-def _read_again(nodes: "Sequence[Node]", tree: "Tree", language: str) -> "Tree | None":
+def _parse_unread(nodes: "Sequence[Node]", tree: "Tree", language: str) -> "Tree | None":
     """Parse code that the grammar leaves unparsed, such as macro arguments, at the same offsets."""
     nodes = [node for node in nodes if node.text and node.text[:1] in b"(["]
     if not nodes:
@@ -136,10 +136,10 @@ def _main_captures(captures: tuple[str, ...]) -> tuple[str, str]:
     return capture, f"{capture}.within" if f"{capture}.within" in captures else capture
 
 
-def _end_of_function(given: "Node", reader: Reader) -> int:
+def _end_of_function(argument: "Node", reader: Reader) -> int:
     """Return the end of the anonymous function that receives an argument."""
     functions = reader.syntax.lambda_calls.functions if reader.syntax.lambda_calls is not None else frozenset()
-    node: Node | None = given
+    node: Node | None = argument
     while node is not None and node.type not in functions:
         node = node.parent
     return node.end_byte if node is not None else 0
@@ -184,11 +184,11 @@ def _in_named_function(node: "Node", found: Statement, syntax: Syntax, reader: R
         return found
     if isinstance(found, Return) or around.type in syntax.types:
         return None
-    value = found.value if found.value is not UNKNOWN else _given(within, node, around, reader)
+    value = found.value if found.value is not UNKNOWN else _passed_value(within, node, around, reader)
     return bound(Name(found.name), value)
 
 
-def _given(within: "Node", node: "Node", function: "Node", reader: Reader) -> Expression:
+def _passed_value(within: "Node", node: "Node", function: "Node", reader: Reader) -> Expression:
     """Return the value passed to an anonymous function by the function it is an argument of."""
     arguments, calls = function.parent, reader.syntax.calls
     call = arguments.parent if arguments is not None and arguments.type == "arguments" else None

@@ -17,7 +17,7 @@ from docindex_dagster.callgraph.extract.expressions import (
     parts_of,
     text_of,
 )
-from docindex_dagster.callgraph.extract.library import given_to, instance_of, listed
+from docindex_dagster.callgraph.extract.library import argument_nodes, instance_of, listed
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,
@@ -172,7 +172,7 @@ def _called(node: Node, called: Expression, reader: Reader, depth: int) -> Expre
     """Return the result of a call; for some library functions, it is derived from the arguments."""
     syntax = reader.syntax
     rule = syntax.library.get(path_of(called)) if syntax.library else None
-    known = rule(given_to(node, syntax), lambda part: reader.part(part, depth + 1)) if rule is not None else None
+    known = rule(argument_nodes(node, syntax), lambda part: reader.part(part, depth + 1)) if rule is not None else None
     return known or (_mapped(node, called, reader, depth) if syntax.lambdas else Call(called))
 
 

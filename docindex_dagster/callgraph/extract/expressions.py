@@ -72,7 +72,7 @@ class Expressions:
     collections: Mapping[str, str] = field(default_factory=dict)  # the field of an element's value, or ""
     keys: Mapping[str, str] = field(default_factory=dict)  # the field of the key of an element or subscript
     labels: Mapping[str, str] = field(default_factory=dict)  # the field of an unquoted name
-    beside: frozenset[str] = frozenset()  # nodes that belong to the adjacent argument
+    adjacent: frozenset[str] = frozenset()  # nodes that belong to the adjacent argument
     written: frozenset[str] = frozenset()  # functions defined as elements of a collection, with a `name`
     sequences: frozenset[str] = frozenset()  # sequences whose value is the last part
     bare: frozenset[str] = frozenset()  # names that may be calls

@@ -23,7 +23,7 @@ from docindex_dagster.callgraph.ir import (
     is_known,
 )
 
-Given = Sequence[Node]
+Arguments = Sequence[Node]
 
 _MOST = 12  # elements of a collection
 _LONGEST_LOADER = 1000  # bytes
@@ -62,7 +62,7 @@ _ARITHMETIC = frozenset({*"+-*/%", ""})  # "" for Kotlin, whose nodes have no op
 STRING = Literal("String")
 
 
-def given_to(call: Node, syntax: "Expressions") -> list[Node]:
+def argument_nodes(call: Node, syntax: "Expressions") -> list[Node]:
     """Return the argument nodes of a call."""
     listed = call.child_by_field_name("arguments") or call.named_children[-1]
     if syntax.listed is not None:
@@ -76,7 +76,7 @@ def instance_of(node: Node | None) -> Expression:
 
 
 def something(written: str) -> Expression:
-    """Return an instance of a type given as text."""
+    """Return an instance of a type arguments as text."""
     declared = declared_type(written)
     return Instance(declared) if declared else UNKNOWN
 
@@ -91,73 +91,73 @@ def listed(values: Iterable[Expression]) -> Expression:
     return Collection(known) if known else UNKNOWN
 
 
-def first(given: Given, read: Read) -> Expression:
+def first(arguments: Arguments, read: Read) -> Expression:
     """Return the first argument."""
-    return read(given[0]) if given else UNKNOWN
+    return read(arguments[0]) if arguments else UNKNOWN
 
 
-def last(given: Given, read: Read) -> Expression:
+def last(arguments: Arguments, read: Read) -> Expression:
     """Return the last argument, or an empty collection."""
-    return read(given[-1]) if given else Collection(())
+    return read(arguments[-1]) if arguments else Collection(())
 
 
-def item(given: Given, read: Read) -> Expression:
+def item(arguments: Arguments, read: Read) -> Expression:
     """Return an element of the first argument."""
-    return Element(first(given, read))
+    return Element(first(arguments, read))
 
 
-def elements(given: Given, read: Read) -> Expression:
+def elements(arguments: Arguments, read: Read) -> Expression:
     """Return a collection of the elements of the last argument."""
-    return Collection((Element(last(given, read)),))
+    return Collection((Element(last(arguments, read)),))
 
 
-def held(given: Given, read: Read) -> Expression:
+def held(arguments: Arguments, read: Read) -> Expression:
     """Return a collection that holds the last argument."""
-    value = last(given, read)
+    value = last(arguments, read)
     return UNKNOWN if value is UNKNOWN or isinstance(value, Literal) else Collection((value,))
 
 
-def collected(given: Given, read: Read) -> Expression:
+def collected(arguments: Arguments, read: Read) -> Expression:
     """Return a collection of all arguments."""
-    return Collection(tuple(dict.fromkeys(filter(is_known, map(read, given[:_MOST])))))
+    return Collection(tuple(dict.fromkeys(filter(is_known, map(read, arguments[:_MOST])))))
 
 
-def joined(given: Given, read: Read) -> Expression:
+def joined(arguments: Arguments, read: Read) -> Expression:
     """Return the first argument, a collection, extended with the other arguments."""
-    return either((first(given, read), listed(map(read, given[1:]))))
+    return either((first(arguments, read), listed(map(read, arguments[1:]))))
 
 
-def typed(given: Given, _: Read) -> Expression:
+def typed(arguments: Arguments, _: Read) -> Expression:
     """Return an instance of the type in the first argument."""
-    return instance_of(given[0] if given else None)
+    return instance_of(arguments[0] if arguments else None)
 
 
-def bounded(given: Given, _: Read) -> Expression | None:
+def bounded(arguments: Arguments, _: Read) -> Expression | None:
     """Return a type parameter as an instance of its bound; None if it has no bound."""
-    named = [one for one in given if one.type == "keyword_argument"]
+    named = [one for one in arguments if one.type == "keyword_argument"]
     bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
     found = instance_of(next(bounds, None))
     return None if found is UNKNOWN else found
 
 
-def module(given: Given, _: Read) -> Module | None:
+def module(arguments: Arguments, _: Read) -> Module | None:
     """Return the module named by the argument, if that is a literal."""
-    name = text_of(given[0]) if len(given) == 1 else ""
+    name = text_of(arguments[0]) if len(arguments) == 1 else ""
     return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
 
 
-def loaded(given: Given, _: Read) -> Expression | None:
+def loaded(arguments: Arguments, _: Read) -> Expression | None:
     """Return the export that an anonymous loader function loads: the default export of a module or a named one."""
-    is_short = len(given) > 0 and given[0].end_byte - given[0].start_byte <= _LONGEST_LOADER
-    found = _LOADER.search(text_of(given[0])) if is_short else None
+    is_short = len(arguments) > 0 and arguments[0].end_byte - arguments[0].start_byte <= _LONGEST_LOADER
+    found = _LOADER.search(text_of(arguments[0])) if is_short else None
     return Attribute(Module(found["module"]), found["member"] or "default") if found else None
 
 
-def attribute(name: str) -> Callable[[Given, Read], Expression | None]:
+def attribute(name: str) -> Callable[[Arguments, Read], Expression | None]:
     """Return a rule for an attribute of the only argument."""
 
-    def of(given: Given, read: Read) -> Expression | None:
-        value = read(given[0]) if len(given) == 1 else UNKNOWN
+    def of(arguments: Arguments, read: Read) -> Expression | None:
+        value = read(arguments[0]) if len(arguments) == 1 else UNKNOWN
         return None if value is UNKNOWN else Attribute(value, name)
 
     return of

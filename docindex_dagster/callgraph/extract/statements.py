@@ -128,8 +128,8 @@ def _call(parts: Captured, reader: Reader) -> Found:
     called = _callee(node, reader)
     if called is UNKNOWN:
         return None
-    given = arguments_of(node, captured(parts, "arguments"), reader)
-    return CallSite("call", FILE, Element(called) if "call.item" in parts else called, given, 0, 0)
+    arguments = arguments_of(node, captured(parts, "arguments"), reader)
+    return CallSite("call", FILE, Element(called) if "call.item" in parts else called, arguments, 0, 0)
 
 
 def _read(parts: Captured, reader: Reader) -> Found:
@@ -151,16 +151,16 @@ def _callee(node: Node, reader: Reader) -> Expression:
 
 def _new(parts: Captured, reader: Reader) -> Found:
     node = parts["new"][0]
-    made = reader.expression(node)
-    if isinstance(made, Instance):
-        made = Instance(TypeRef(made.type.name))
-    elif made is UNKNOWN and (name := declared_name(text_of(node))):
-        made = path(name)
-    elif "<" in (name := path_of(made)):
-        made = path(name.partition("<")[0])
-    if made is UNKNOWN:
+    cls = reader.expression(node)
+    if isinstance(cls, Instance):
+        cls = Instance(TypeRef(cls.type.name))
+    elif cls is UNKNOWN and (name := declared_name(text_of(node))):
+        cls = path(name)
+    elif "<" in (name := path_of(cls)):
+        cls = path(name.partition("<")[0])
+    if cls is UNKNOWN:
         return None
-    return CallSite("new", FILE, made, written_in(captured(parts, "arguments"), reader), 0, 0)
+    return CallSite("new", FILE, cls, written_in(captured(parts, "arguments"), reader), 0, 0)
 
 
 def _macro(parts: Captured, _: Reader) -> Found:
@@ -224,9 +224,9 @@ def _export(parts: Captured, reader: Reader) -> Found:
 
 def _fill(parts: Captured, reader: Reader) -> Found:
     filled = declared_name(text_of(parts["fill"][0]))
-    given = written_in(captured(parts, "arguments"), reader, MOST_FIELDS)
-    is_known = any(one.name or one.value is not UNKNOWN for one in given)
-    return Fill(FILE, filled, given) if filled and is_known else None
+    arguments = written_in(captured(parts, "arguments"), reader, MOST_FIELDS)
+    is_known = any(one.name or one.value is not UNKNOWN for one in arguments)
+    return Fill(FILE, filled, arguments) if filled and is_known else None
 
 
 def _return(parts: Captured, reader: Reader) -> Found:
@@ -242,13 +242,13 @@ def _base(capture: str, parts: Captured, reader: Reader) -> Base | None:
     if capture not in BASES:
         return None
     node = parts[capture][0]
-    of = declared_name(text_of(captured(parts, "base.of")))
+    derived = declared_name(text_of(captured(parts, "base.of")))
     if node.type in reader.syntax.calls:
         written = reader.expression(node)
         written = Instance(TypeRef(name)) if (name := path_of(written)) else written
     elif (written := instance_of(node)) is UNKNOWN:
         return None
-    return Base(BASES[capture], FILE, of.removesuffix(".prototype"), written, 0, 0)
+    return Base(BASES[capture], FILE, derived.removesuffix(".prototype"), written, 0, 0)
 
 
 def _receiver(parts: Captured, _: Reader) -> Found:

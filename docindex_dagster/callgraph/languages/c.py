@@ -175,23 +175,23 @@ _BUILTINS = """
 """
 
 
-def _held(name: str, arguments: Arguments) -> Arguments:
+def _element_types(name: str, arguments: Arguments) -> Arguments:
     """Return the element types among the arguments of a library type, without allocators and the like."""
     return arguments[: 2 if name.endswith(_PAIRS) else 1] if name.startswith("std.") else arguments
 
 
-def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+def _function_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """Return a function for a member of the table row or pair that it represents."""
     return [value] if name == "second" or q.unit(value.path).language == "c" else ()
 
 
-def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+def _fallback(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
     """Return a value for `second` of a pair, since pairs are represented by their values."""
     is_enum = value.kind == "class" and q.definition(value).kind == "enum"
     return [value] if name == "second" and not found and not is_enum else ()
 
 
-def _elements_of_object(_: Queries, value: Value) -> Values:
+def _object_elements(_: Queries, value: Value) -> Values:
     """Return the object itself, since an object also represents pointers to it."""
     return (value,)
 
@@ -208,10 +208,10 @@ CPP_RULES = Rules(
     function_types=frozenset({"std.function", "std.move_only_function", "function"}),
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
-        fallback=_missing,
-        function_member=_of_function,
-        element_types=_held,
-        object_elements=_elements_of_object,
+        fallback=_fallback,
+        function_member=_function_member,
+        element_types=_element_types,
+        object_elements=_object_elements,
     ),
 )
 C_RULES = replace(CPP_RULES, calls_classes=False)

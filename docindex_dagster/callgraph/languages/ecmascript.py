@@ -159,7 +159,7 @@ _BUILTINS = """
 """
 
 
-def _itself(_: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
+def _self_reference(_: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
     """Resolve `class`, the name used here for an anonymous class."""
     return _unnamed_class(unit, scope) if name == "class" else None
 
@@ -180,7 +180,7 @@ def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     return [Value("object", unit.path, holder)] if holder in unit.definitions else ()
 
 
-def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+def _function_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """Return a member of a function object: an assigned one or one of all functions."""
     if name == "prototype":
         return [value.as_kind("object")]
@@ -203,6 +203,6 @@ TYPESCRIPT_RULES = Rules(
     has_prototypes=True,
     has_open_dispatch=True,
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(self_reference=_itself, this=_this, function_member=_of_function),
+    hooks=Hooks(self_reference=_self_reference, this=_this, function_member=_function_member),
 )
 JAVASCRIPT_RULES = replace(TYPESCRIPT_RULES, has_overloads=False)

@@ -153,7 +153,7 @@ def _runs(q: Queries, value: Value) -> Sequence[Value] | None:
     return functions(q.member(value, _USING))
 
 
-def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+def _fallback(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
     """Return a nested module, whose name starts with that of the outer module."""
     if found or value.kind != "class":
         return ()
@@ -183,5 +183,5 @@ RULES = Rules(
     extension=_USING,
     self_names=frozenset({"__MODULE__"}),
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(prepare=assign_parents, is_clause=_is_clause, fallback=_missing, runs=_runs),
+    hooks=Hooks(prepare=assign_parents, is_clause=_is_clause, fallback=_fallback, runs=_runs),
 )

@@ -40,7 +40,7 @@ def _section(node: Node, read: Read) -> Expression:
     return UNKNOWN if text_of(operator) in _APPLYING else Call(read(operator))
 
 
-def _applied_to(function: Node, *_: object) -> Iterator[Node]:
+def _applied_arguments(function: Node, *_: object) -> Iterator[Node]:
     """Yield the arguments that a function or operator is applied to, in order."""
     node = function
     while (outer := node.parent) is not None:
@@ -90,7 +90,7 @@ _EXPRESSIONS = Expressions(
         "left_section": _section,
         "right_section": _section,
     },
-    listed=_applied_to,
+    listed=_applied_arguments,
 )
 
 SYNTAX = Syntax(("haskell",), _EXPRESSIONS)
@@ -146,7 +146,7 @@ def _free_methods(q: Queries, unit: Unit, name: str, resolution: Resolution) -> 
     return q.all_members([Value("class", unit.path, one.id, resolution) for one in classes], name)
 
 
-def _applied(q: Queries, _: Unit, function: Value) -> Values | None:
+def _apply(q: Queries, _: Unit, function: Value) -> Values | None:
     """Apply a function to one more argument: the function itself, as long as it has more parameters."""
     if function.kind != "function":
         return None
@@ -165,5 +165,5 @@ RULES = Rules(
     has_export_lists=True,
     is_curried=True,
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(prepare=_with_equations, top=_free_methods, result=_applied),
+    hooks=Hooks(prepare=_with_equations, top=_free_methods, result=_apply),
 )

@@ -226,9 +226,9 @@ SYNTAX = Syntax(
 )
 
 
-def _missing(_: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+def _fallback(_: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
     """Resolve INSTANCE, the field through which Java accesses a singleton object."""
     return [value] if value.kind == "class" and name == "INSTANCE" and not found else ()
 
 
-RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, fallback=_missing))
+RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, fallback=_fallback))

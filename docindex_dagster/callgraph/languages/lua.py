@@ -260,7 +260,7 @@ def _result(q: Queries, _: Unit, value: Value) -> Values | None:
     return (value,) if value.kind == "object" and not q.callable_of(value) else None
 
 
-def _elements_of_object(q: Queries, value: Value) -> Sequence[Value]:
+def _object_elements(q: Queries, value: Value) -> Sequence[Value]:
     """Return the values in a table that is not a class and has no fallback."""
     unit, table = q.unit(value.path), q.definition(value)
     inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
@@ -306,6 +306,6 @@ RULES = Rules(
         runs=_runs,
         result=_result,
         returns_itself=_returns_itself,
-        object_elements=_elements_of_object,
+        object_elements=_object_elements,
     ),
 )

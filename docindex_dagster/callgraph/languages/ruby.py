@@ -90,7 +90,7 @@ def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> boo
     return target.kind != "function" or name in {"super", *rules.call_methods} or q.definition(target).name == name
 
 
-def _iterated(q: Queries, owner: Value, name: str) -> Values:
+def _block_arguments(q: Queries, owner: Value, name: str) -> Values:
     """Return the values that `Enumerable` methods of a collection class pass to blocks, derived from its `each`."""
     each = q.member(owner, "each") if name != "each" else ()
     return distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
@@ -113,5 +113,5 @@ RULES = Rules(
     identity_methods=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
     extension="ClassMethods",
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(block_arguments=_iterated, is_called=_is_called),
+    hooks=Hooks(block_arguments=_block_arguments, is_called=_is_called),
 )

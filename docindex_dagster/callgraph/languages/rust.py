@@ -313,7 +313,7 @@ def _macros(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
         yield Value("function", path, identifier, Resolution.FILE if path == unit.path else Resolution.PACKAGE)
 
 
-def _itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
+def _self_reference(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
     """Resolve `self`, `super` and `crate`: an object inside a type, otherwise modules."""
     if name not in PATH_WORDS:
         return None
@@ -327,7 +327,7 @@ def _member(q: Queries, value: Value, name: str) -> Values | None:
     return q.path_word(q.unit(value.path), value.name, name) if is_word else None
 
 
-def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+def _fallback(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
     """Return a member reached through `Deref`, or the instance that a derived `default` creates."""
     if name != "deref" and (inner := _of_deref(q, value, name)):
         return inner
@@ -339,7 +339,7 @@ def _of_deref(q: Queries, value: Value, name: str) -> list[Value]:
     return q.all_members(held, name)
 
 
-def _elements_of_object(q: Queries, value: Value) -> Sequence[Value] | None:
+def _object_elements(q: Queries, value: Value) -> Sequence[Value] | None:
     """Return the elements of an iterator by the result of `next`."""
     found = known(q.member(value, "next"))
     items = (item for member in found for item in q.result(q.unit(value.path), member))
@@ -394,12 +394,12 @@ RULES = Rules(
     ),
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
-        self_reference=_itself,
+        self_reference=_self_reference,
         macros=_macros,
         member=_member,
-        fallback=_missing,
+        fallback=_fallback,
         element_types=first_of_result,
         library_result=rust_result,
-        object_elements=_elements_of_object,
+        object_elements=_object_elements,
     ),
 )

@@ -121,8 +121,8 @@ def _pattern(node: Node, reader: Reader) -> Expression:
         first -= 1
     if first < 0 or parts[first].type != "simple_identifier":
         return UNKNOWN
-    behind = (part for part in parts[at:] if part.type != "pattern")
-    value = reader.expression(next(behind, None) if around.type in _CONDITIONS else _subject(around))
+    others = (part for part in parts[at:] if part.type != "pattern")
+    value = reader.expression(next(others, None) if around.type in _CONDITIONS else _subject(around))
     if value is UNKNOWN:
         return UNKNOWN
     name = text_of(parts[first])

@@ -175,7 +175,7 @@ _EXPRESSIONS = Expressions(
     },
     either={"BinaryExpr": ("left", "right"), "IfExpr": ("1", "-1")},
     labels={"FieldInit": "field_member"},
-    beside=frozenset({"InitList", "PrefixTypeOp"}),
+    adjacent=frozenset({"InitList", "PrefixTypeOp"}),
     literals={"STRINGLITERALSINGLE": "string", "INTEGER": "int", "FLOAT": "float", "CHAR_LITERAL": "u8"},
     readers={"SuffixExpr": _chain, "FnCallArguments": _callee},
     is_placed=True,
@@ -212,12 +212,12 @@ def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     return [Value("module", unit.path, "")]
 
 
-def _held(name: str, arguments: Arguments) -> Arguments:
+def _element_types(name: str, arguments: Arguments) -> Arguments:
     """Return the type argument that is the element type."""
     return arguments[1:2] if name.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
 
 
-def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+def _function_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """Return a member of the type that a function returns, defined in it or in a function that it calls."""
     unit, definition = q.unit(value.path), q.definition(value)
     inside = unit.children_of(definition.qualified, name)
@@ -229,7 +229,7 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     return q.all_members([one for one in returned if not one.is_same(value)], name)
 
 
-def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+def _fallback(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
     """Resolve names that are not members: `else` is any variant of a union, the value of a map entry is itself."""
     if found or name not in _OF_ANY:
         return ()
@@ -278,11 +278,11 @@ RULES = Rules(
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
         this=_this,
-        fallback=_missing,
-        function_member=_of_function,
+        fallback=_fallback,
+        function_member=_function_member,
         result=_result,
         library_result=_library_result,
-        element_types=_held,
+        element_types=_element_types,
         elements=_elements,
     ),
 )

@@ -27,12 +27,16 @@ _FUNCTION_TYPES = frozenset({"fun", "Action", "Func", "Predicate", "Consumer", "
 def callback_argument(q: Queries, unit: Unit, scope: str, wanted: ir.CallbackArgument) -> list[Value]:
     """Return the values that a function passes to its callback."""
     if wanted.argument == ir.ANY:
-        return [found for value in q.callees(unit, scope, wanted.of) for found in _to_last(q, value, wanted.position)]
+        return [
+            found
+            for value in q.callees(unit, scope, wanted.of)
+            for found in _for_last_parameter(q, value, wanted.position)
+        ]
     values = q.values(unit, scope, wanted.of)
     return [found for value in values for found in to_callback(q, value, wanted.argument, wanted.position)]
 
 
-def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
+def _for_last_parameter(q: Queries, value: Value, position: int) -> Sequence[Value]:
     """Return the values passed to the callback in the last parameter, by its declared type."""
     parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind in {"function", "class"} else ()
     declared = parameters[-1].value if parameters else None

@@ -265,13 +265,13 @@ def _alternatives(q: Queries, call: CallSite, target: Value) -> Values:
     receiver = target.held[0] if target.kind == "function" and target.held else None
     if receiver is not None and receiver.kind == "object" and receiver.path:
         return q.implementations(receiver.path, receiver.name, q.definition(target).name)
-    if target.kind != "class" or not _is_held(q, call, target):
+    if target.kind != "class" or not _is_from_variable(q, call, target):
         return ()
     found = tuple(Value("class", one.path, one.name, Resolution.INHERITED) for one in derived_classes(q, target))
     return found if len(found) <= _MOST_IMPLEMENTATIONS else ()
 
 
-def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
+def _is_from_variable(q: Queries, call: CallSite, cls: Value) -> bool:
     """Return whether the called class comes from a variable: declared as a class, or the class of an object."""
     is_named = cls.resolution in _BY_NAME or last_name(call.callee) == q.definition(cls).name
     return "class" in q.rules(cls).wrappers.values() and not is_named

@@ -176,7 +176,7 @@ def _fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, nam
         values = q.values(unit, scope, expression)
         found += functions(values) if rules.separates_kinds else values
     found = _with_methods(unit, definition, name, found)
-    return [*found, *_filled_in(q, unit, definition, name, found)]
+    return [*found, *_set_elsewhere(q, unit, definition, name, found)]
 
 
 def _may_be_function(value: Value) -> bool:
@@ -207,7 +207,9 @@ def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[
     return found + q.each(unit, scope, [one for one in expressions if not isinstance(one, ir.Instance)][:MOST_VALUES])
 
 
-def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, found: Sequence[Value]) -> Iterator[Value]:
+def _set_elsewhere(
+    q: Queries, unit: Unit, definition: ir.Definition, name: str, found: Sequence[Value]
+) -> Iterator[Value]:
     """Yield the values that other code stores in an attribute, if the class alone does not determine them."""
     rules, cls = unit.rules, Value("class", unit.path, definition.id)
     names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []

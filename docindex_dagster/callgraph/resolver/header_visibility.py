@@ -112,12 +112,12 @@ def looked_up(q: Queries, unit: Unit, around: str, name: str) -> list[Value]:
     """Return the values of a name in the innermost enclosing namespace or class that has it."""
     if name == ROOT:
         return [Value("module", unit.path, ROOT)]
-    for space in _outwards(around):
+    for space in _enclosing(around):
         if found := _within(q, unit, space, name):
             return found
     for imported in unit.imports.get(name, ()):
         full = _joined(imported.module, imported.member)
-        for space in _outwards(around):
+        for space in _enclosing(around):
             if found := resolve_full_name(q, unit, _joined(space, full)):
                 return found_by(found, Resolution.IMPORT)
     return _macros(q, unit, name)
@@ -218,7 +218,7 @@ def _parameter_types(q: Queries, function: Value) -> list[str]:
     return [value.type.name.rpartition(".")[2] if isinstance(value, Instance) else "?" for value in values]
 
 
-def _outwards(space: str) -> Iterator[str]:
+def _enclosing(space: str) -> Iterator[str]:
     yield from with_parents(space)
     yield ""
 
@@ -277,7 +277,7 @@ def _space_at(unit: Unit, scope: str) -> str:
 
 def _spaces_around(q: Queries, unit: Unit, space: str) -> Iterator[tuple[str, Values]]:
     """Yield the enclosing namespaces and classes, innermost first, each with its class in C++."""
-    for outer in _outwards(enclosing_space(q, unit, space)):
+    for outer in _enclosing(enclosing_space(q, unit, space)):
         yield outer, q.classes_at(unit, outer) if outer and unit.language == "cpp" else ()
 
 

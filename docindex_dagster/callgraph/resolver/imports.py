@@ -175,7 +175,7 @@ def provided_names(q: Queries, path: str, name: str) -> Values:
         return _super(q, unit)
     if unit.rules.has_export_lists:
         return distinct(_in_export_list(q, unit, name))
-    for find in (_exported, _offered, _passed_on, _below):
+    for find in (_exported, _provided, _reexported, _submodule):
         if found := find(q, unit, name):
             return distinct(found)
     return distinct(q.all_members(q.each(unit, FILE, unit.exports.get("default", ())), name))
@@ -221,21 +221,21 @@ def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     return of_import(q, unit, unit.reexports[name]) if name in unit.reexports else ()
 
 
-def _offered(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
+def _provided(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """Return the values of a name that a file defines, assigns or imports."""
     if unit.rules.exports_single_value and "default" in unit.exports:
         return ()
     return q.top(unit, name, Resolution.IMPORT) or [value for step in imported(q, unit, name) for value in step]
 
 
-def _passed_on(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
+def _reexported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """Return the values of a name from modules that a file imports or re-exports with a wildcard."""
     modules = (*unit.reexported, *(one.module for one in unit.wildcards if not one.scope))
     several = (known(_imported(q, unit, FILE, module, name)) for module in modules)
     return next(filter(None, several), ())
 
 
-def _below(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
+def _submodule(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """Return a submodule of the package that a file defines."""
     folder, _, file = unit.path.rpartition("/")
     if unit.rules.has_module_paths:
@@ -297,12 +297,12 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 def _is_loaded(q: Queries, unit: Unit, other: Unit, definition: Definition) -> bool:
     """Return whether a function of another file is loaded, because that file is imported; classes may be autoloaded."""
-    if unit.rules.exports_single_value and _is_only(q, unit, definition):
+    if unit.rules.exports_single_value and _is_unique(q, unit, definition):
         return True
     return is_class(definition) or other.path in q.visible(unit)
 
 
-def _is_only(q: Queries, unit: Unit, definition: Definition) -> bool:
+def _is_unique(q: Queries, unit: Unit, definition: Definition) -> bool:
     """Return whether only one file defines a global name."""
     named = q.in_files(q.program.named, unit, definition.name)
     return len({other.path for other, one in named if not one.parent and one.id not in other.hidden}) == 1

@@ -28,7 +28,7 @@ def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
         return peeked
     found: list[Value] = []
     for value in values:
-        found += (unit.rules.has_impls and _added(q, unit, value, name)) or q.member(value, name)
+        found += (unit.rules.has_impls and _trait_method(q, unit, value, name)) or q.member(value, name)
     if unit.rules.separates_kinds and not known(found):
         found = [*q.extensions(unit, scope, values, name)] or found
     return found
@@ -140,10 +140,10 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     return rules.hooks.function_member(q, value, name) if rules.hooks.function_member is not None else ()
 
 
-def _added(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:
+def _trait_method(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:
     """Return a method that a trait in the source adds to a library type."""
     if importer.rules.has_extensions:
-        return _extended(q, importer, value, name)
+        return _extension_member(q, importer, value, name)
     if value.kind not in {"external", "external object"}:
         return []
     last = value.name.rpartition(".")[2]
@@ -161,7 +161,7 @@ def _added(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:
     ]
 
 
-def _extended(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:
+def _extension_member(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:
     """Return a member that extensions add to a library type."""
     is_of_source = value.kind == "object" and q.definition(value).kind == "impl"
     if not is_of_source and value.kind not in _OF_LIBRARY:

@@ -293,12 +293,12 @@ def _object_around(q: Queries, unit: Unit, scope: str) -> list[Value]:
 def _super(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     owner = q.owner(unit, scope)
     if owner is not None:
-        return [owner.as_kind("object" if _is_of_constant(unit, scope) else "parent")]
+        return [owner.as_kind("object" if _is_in_enum_constant(unit, scope) else "parent")]
     bases = bases_of_unnamed(q, unit, unit.holder(scope)[0]) if unit.rules.has_prototypes else ()
     return [base.as_kind("object") for base in bases]
 
 
-def _is_of_constant(unit: Unit, scope: str) -> bool:
+def _is_in_enum_constant(unit: Unit, scope: str) -> bool:
     """Return whether a method is defined in the body of an enum constant."""
     method = next(iter(unit.around(scope)), None)
     enum = unit.definitions.get(method.parent.rpartition(".")[0]) if method else None
@@ -312,10 +312,10 @@ def _inherited_method(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
         return ()
     first, *others = ancestors(q, Value("class" if unit.rules.has_function_names else "object", unit.path, cls.id))
     found = members(q, first, others, method.name)
-    return found or [one for host in derived_classes(q, first) for one in _behind(q, host, first, method.name)]
+    return found or [one for host in derived_classes(q, first) for one in _next_method(q, host, first, method.name)]
 
 
-def _behind(q: Queries, host: Value, module: Value, name: str) -> Sequence[Value]:
+def _next_method(q: Queries, host: Value, module: Value, name: str) -> Sequence[Value]:
     """Return the method that follows a module in the method resolution order of a class including it."""
     above = [*dropwhile(lambda one: not one.is_same(module), ancestors(q, host))]
     return members(q, host, above[1:], name) if above else ()
