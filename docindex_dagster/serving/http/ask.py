@@ -110,7 +110,7 @@ class _Exchange:
         """Yield the events, each with its conversation."""
         asked = self.asked
         question = operation.question(asked, self.project.view)
-        async with self.questions.conversations.continued(asked.conversation) as talk:
+        async with self.questions.conversations.resume(asked.conversation) as talk:
             stream = self.questions.answer(question, talk.conversation, extractive=asked.extractive)
             async with aclosing(stream) as events:
                 async for event in events:
