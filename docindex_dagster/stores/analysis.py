@@ -93,7 +93,7 @@ def is_unspaced(text: str) -> bool:
 
 
 def joins_known(term: str, known: Collection[str]) -> bool:
-    """Return whether a term of an unspaced script merely joins known terms: one ends and another starts in it.
+    """Return whether a term of an unspaced script only joins the end of a known term and the start of another.
 
     In Hangul, a particle may follow a known term.
     """

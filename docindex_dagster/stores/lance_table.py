@@ -363,7 +363,7 @@ def _index_sources(table: "LanceTable") -> None:
 
 def drop_versions_before(table: "LanceTable", version: int) -> None:
     """Compact, and remove all versions older than `version`, even if they are being read, and leftovers of writers."""
-    # Versions are compared by time stamp, and file system time stamps may be coarse.
+    # Versions are compared by timestamp, and file system timestamps may be coarse.
     table.optimize(cleanup_older_than=_age(table, version) + timedelta(seconds=1), delete_unverified=True)
 
 
