@@ -210,7 +210,7 @@ class Memory:
         return [self._status(key) for key in self.readable]
 
     def export(self, domain: str | None = None) -> Iterator[bytes]:
-        """Yield the messages of a domain as JSON lines, by time, with the number of repeats.
+        """Return an iterator over the messages of a domain as JSON lines, by time, with the number of repeats.
 
         Raises:
             DomainError: The domain is not readable.

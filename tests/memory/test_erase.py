@@ -153,7 +153,7 @@ def test_an_older_version_that_still_writes_keeps_an_erasure_unfinished(talk, mo
     with monkeypatch.context() as patch:
         patch.setattr("docindex_dagster.memory.log.Segment.is_open", lambda _: True)
         patch.setattr("docindex_dagster.stores.prune.erase_stores", write_and_erase)
-        with pytest.raises(ErasureError, match="older docindex still writes"):
+        with pytest.raises(ErasureError, match="older docindex process still writes"):
             fold(talk, DOMAIN)
 
     assert len(fold(talk, DOMAIN).receipt.forgotten) == 2
