@@ -91,7 +91,9 @@ class PostgresLocks:
             LockError: Postgres is unreachable.
         """
         try:
-            with closing(_Session.begin(self.url, digest_parts(self.namespace, name), name, "a status query")) as session:
+            with closing(
+                _Session.begin(self.url, digest_parts(self.namespace, name), name, "a status query")
+            ) as session:
                 session.end_silent_holder(self.lease_s)
                 return session.has_holder()
         except psycopg2.Error as error:
