@@ -95,9 +95,9 @@ class Tools:
     ) -> str:
         """Find where something is in the indexed code and documentation.
 
-        Returns locations (source, path, line) with their kind and name, matching lines and scores, best first. Use it
-        to locate code, definitions, settings or pages. To read enough to answer a question, use `context`; to read
-        one result in full, `show`.
+        Returns locations (source, path, line) with kind, name, matching lines and score, best first. Use it to locate
+        code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one result
+        in full, `show`.
         """
         start, request = budget.start_of(cursor), SearchRequest.parse(**given)
 
