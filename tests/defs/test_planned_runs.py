@@ -27,7 +27,7 @@ def failure(project: Project, job: str, config: dict[str, Any]) -> str:
 def test_a_run_cannot_lead_the_resources_of_its_project_elsewhere(project, tmp_path, resource):
     config = {"resources": {resource: {"config": {"root": str(tmp_path / "other")}}}}
 
-    assert "cannot configure the resources" in failure(project, "index_source", config)
+    assert "cannot configure docindex resources" in failure(project, "index_source", config)
     assert not (tmp_path / "other").exists()
     assert not project.layout.current.exists()
 
@@ -35,14 +35,14 @@ def test_a_run_cannot_lead_the_resources_of_its_project_elsewhere(project, tmp_p
 def test_a_run_cannot_be_of_another_project(project, tmp_path):
     config = {"resources": {"run": {"config": {"root": str(tmp_path / "other")}}}}
 
-    assert "cannot configure the resources" in failure(project, "index_source", config)
+    assert "cannot configure docindex resources" in failure(project, "index_source", config)
     assert not (tmp_path / "other").exists()
 
 
 def test_a_removal_cannot_be_of_another_project(project, tmp_path):
     config = removal_config(KEY) | {"resources": {"project": {"config": {"root": str(tmp_path / "other")}}}}
 
-    assert "cannot configure the resources" in failure(project, REMOVE_SOURCE, config)
+    assert "cannot configure docindex resources" in failure(project, REMOVE_SOURCE, config)
 
 
 def test_nothing_runs_that_databases_in_git_ask_for(project, tmp_path, git):

@@ -218,7 +218,7 @@ class TestCancelling:
         run_id = recorded(project, STARTED)
         project.instance.add_run_tags(run_id, {**process_tags(run_id), ".dagster/docindex/host": "another"})
 
-        with pytest.raises(JobError, match="cannot be reached from here"):
+        with pytest.raises(JobError, match="cannot reach the process of run"):
             recorded_runs.cancel(project.instance, settings, run_id)
 
         assert status_of(project, run_id) is STARTED

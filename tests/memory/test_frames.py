@@ -98,5 +98,5 @@ def test_no_text_imitates_a_frame():
 def test_a_later_format_is_refused():
     preamble = struct.pack("<8sI", b"docindex", 2)
 
-    with pytest.raises(LogError, match="format 2, and this docindex reads 1"):
+    with pytest.raises(LogError, match="format 2, but this docindex reads format 1"):
         decode(preamble + struct.pack("<I", zlib.crc32(preamble)) + encode(b"alpha"))
