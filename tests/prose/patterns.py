@@ -49,7 +49,7 @@ PATTERNS = (
     _pattern("goes-with", r"\b(?:goes?|went) with\b", "“belongs to”, “accompanies”", "A test goes with each module."),
     _pattern(
         "of-a",
-        rf"{_START}of (?:a|an|the|each|every|two|what|all|those|several|such|one)\b",
+        rf"{_START}(?-i:Of) (?:a|an|the|each|every|two|what|all|those|several|such|one)\b",
         "start with the subject, or with “For …”",
         "Of a PDF, the line is that of its text.",
     ),
@@ -88,7 +88,12 @@ PATTERNS = (
     _pattern(
         "in-turn", r"\b(?:in|by) turns?\b|\bquieter hour\b", "“alternately”, “one by one”", "Each is tried in turn."
     ),
-    _pattern("nobody", r"\bnobody\b|\bno one\b", "name the actor", "Nobody took the request yet."),
+    _pattern(
+        "nobody",
+        r"\b(?:nobody|no one) (?:took|takes|asked|asks|wants|wanted|waits|said|says|told|knows|has|is)\b",
+        "name the actor",
+        "Nobody took the request yet.",
+    ),
     _pattern("so-as", r"\bso (?:far|long) as\b", "“as far as”, “as long as”", "It runs so long as it can."),
     _pattern(
         "is-said",
@@ -124,9 +129,9 @@ PATTERNS = (
     _pattern("of-ours", r"\bof (?:ours|theirs|yours|mine)\b", "“our”, “their”", "Errors of ours."),
     _pattern(
         "the-one-that",
-        r"\b(?:the|that|an?|each|every|another|any) ones? (?:that|which|whose|who|of|in|with|where)\b",
+        r"\b(?:the|that|an?|each|every|another|any) ones? (?:which|whose|of|in|where)\b",
         "repeat the noun",
-        "It takes the one that matches.",
+        "It takes the one whose name matches.",
     ),
     _pattern(
         "as-if-none",

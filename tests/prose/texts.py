@@ -22,7 +22,7 @@ _COMMENT = {
     ".yml": r"(?<!\S)#(.*?)$",
     "": r"(?<!\S)#+(.*?)$",
 }
-_WORD_LIST = re.compile(r"[a-z0-9_*+-]+(?: [a-z0-9_*+-]+){11,}")  # of lower-case words, without punctuation
+_WORD_LIST = re.compile(r"[^.,;:!?()]{60,}")  # such as stop words
 WORDS = 3
 """A string of fewer words is not prose: it is a key or a label."""
 

@@ -72,7 +72,7 @@ _ALL = frozenset({"@", "*"})  # parameters
 
 
 def _word(node: Node, _: Read) -> Expression:
-    """Return the name of a function in a word, or in the first word of text that runs as code."""
+    """Return the name of a function in a shell word, or in the first word of text that runs as code."""
     text = text_of(node).strip("'=").strip()
     if text == ".":
         return Name("source")

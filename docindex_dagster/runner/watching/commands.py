@@ -124,7 +124,7 @@ class Commands:
 
     @contextmanager
     def serving(self, key: str) -> Iterator[None]:
-        """Mark a source as being indexed on a command's request, for the duration of the block."""
+        """Mark a source as being indexed on a command's request, during the block."""
         self.served = key
         try:
             yield

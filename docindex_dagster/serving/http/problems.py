@@ -252,7 +252,7 @@ class Slots:
 
     @contextmanager
     def take(self) -> Iterator[None]:
-        """Take a slot for the duration of the block.
+        """Take a slot during the block.
 
         Raises:
             ProblemError: no slot is free.
