@@ -79,7 +79,7 @@ def test_prose_takes_no_html_and_no_address_of_another_host():
     html = str(prose.rendered(project.HOSTILE_PAGE, "library/manual", "marmots.md"))
     assert "<a" not in html
     assert "<img" not in html
-    assert "[picture: picture]" in html
+    assert "[image: picture]" in html
     assert "click" in html
 
 
