@@ -176,7 +176,7 @@ def test_it_is_due_after_one_publication_of_many_rows(layout, monkeypatch):
 
     publish_files(layout, {"1.py": FILES["1.py"]})
 
-    assert maintenance.why_due(layout) == "40 rows of 2 changed since the last"
+    assert maintenance.why_due(layout) == "40 of 2 rows changed since the last compaction"
 
 
 def test_it_is_not_due_where_nothing_can_be_read(due):
@@ -351,7 +351,7 @@ def test_a_copy_that_lacks_rows_is_not_put_in_place(due, monkeypatch):
         compacting(table)
 
     monkeypatch.setattr(lance_table, "drop_other_versions", losing)
-    with pytest.raises(DamagedStoreError, match="LanceDB holds 38 rows of git/valves, 40 published"):
+    with pytest.raises(DamagedStoreError, match="expected 40 rows of git/valves, got 38"):
         maintenance.maintain(due)
 
     assert due.current.read_bytes() == before
