@@ -288,7 +288,7 @@ STEPS = [
     (lance_table, "drop_other_versions"),
     (lance_table, "numbers"),
     (maintenance, "sync"),
-    (lance_table, "put_in_place"),
+    (lance_table, "move_into_place"),
     (cleanup, "remove_old_generations"),
 ]
 
