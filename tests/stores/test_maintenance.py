@@ -284,7 +284,7 @@ def test_what_erasing_finds_of_a_maintenance_under_way_is_busy(layout):
 
 
 STEPS = [
-    (lance_table, "linked"),
+    (lance_table, "link_version"),
     (lance_table, "drop_other_versions"),
     (lance_table, "numbers"),
     (maintenance, "sync"),
