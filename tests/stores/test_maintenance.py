@@ -176,7 +176,7 @@ def test_it_is_due_after_one_publication_of_many_rows(layout, monkeypatch):
 
     publish_files(layout, {"1.py": FILES["1.py"]})
 
-    assert maintenance.why_due(layout) == "40 rows of 2 changed since the last"
+    assert maintenance.why_due(layout) == "40 of 2 rows changed since the last compaction"
 
 
 def test_it_is_not_due_where_nothing_can_be_read(due):
@@ -284,11 +284,11 @@ def test_what_erasing_finds_of_a_maintenance_under_way_is_busy(layout):
 
 
 STEPS = [
-    (lance_table, "linked"),
+    (lance_table, "link_version"),
     (lance_table, "drop_other_versions"),
     (lance_table, "numbers"),
     (maintenance, "sync"),
-    (lance_table, "put_in_place"),
+    (lance_table, "move_into_place"),
     (cleanup, "remove_old_generations"),
 ]
 
@@ -351,7 +351,7 @@ def test_a_copy_that_lacks_rows_is_not_put_in_place(due, monkeypatch):
         compacting(table)
 
     monkeypatch.setattr(lance_table, "drop_other_versions", losing)
-    with pytest.raises(DamagedStoreError, match="LanceDB holds 38 rows of git/valves, 40 published"):
+    with pytest.raises(DamagedStoreError, match="expected 40 rows of git/valves, got 38"):
         maintenance.maintain(due)
 
     assert due.current.read_bytes() == before
