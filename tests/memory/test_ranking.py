@@ -339,5 +339,5 @@ def test_what_is_removed_leaves_nothing_behind():
 
     index.remove(["c2"])
 
-    assert not any("secret" in str(state) for state in (index._postings, index._uttered, index._sessions))
-    assert len(index._rows) == len(index._vectors) == len(index._uttered) == 2
+    assert not any("secret" in str(state) for state in (index._postings, index._utterances, index._sessions))
+    assert len(index._rows) == len(index._vectors) == len(index._utterances) == 2
