@@ -137,7 +137,7 @@ def test_a_chunk_is_taken_once():
 
 
 def test_vectors_of_another_model_are_refused():
-    with pytest.raises(ValueError, match=r"\(1, 2\), not \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"expected vectors of shape \(1, 3\), got \(1, 2\)"):
         TalkIndex(DIMENSION).add(talk("a pump"), np.zeros((1, 2), np.float32))
 
 
