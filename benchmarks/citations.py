@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.pipeline import index
-from docindex_dagster.answering.citations import LEAST_OF_BEST, Evidence, Searched, evidence_of, is_supported, shares
+from docindex_dagster.answering.citations import LEAST_OF_BEST, Evidence, SearchableText, evidence_of, is_supported, shares
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.context import pack
@@ -60,7 +60,7 @@ class Place:
 
     path: str
     lines: Lines
-    searched: Searched
+    searched: SearchableText
 
     def meets(self, path: str, lines: Lines) -> bool:
         """Whether they have a line in common."""
@@ -72,8 +72,8 @@ class Case:
     """A claim, the lines that it is about, and the other passages of its question, with the wrong ones among them."""
 
     evidence: Evidence
-    right: Searched
-    others: list[Searched]
+    right: SearchableText
+    others: list[SearchableText]
     wrong: list[int]
 
 
@@ -127,7 +127,7 @@ def cases(row: dict[str, Any], reader: Reader, root: Path) -> Iterator[Case]:
     gold: dict[str, Lines] = {path: [(a, b) for a, b in lines] for path, lines in row["gold"].items()}
     hits = search(reader, row["question"], StaticEmbedder, top_k=_CANDIDATES)
     passages = [
-        Place(one.path, [(one.start_line, one.end_line)], Searched.of(one.text, one.name, one.path))
+        Place(one.path, [(one.start_line, one.end_line)], SearchableText.of(one.text, one.name, one.path))
         for one in pack(row["question"], hits, _BUDGET).passages
     ]
     for sentence in sentences(row["answer"]):
@@ -144,7 +144,7 @@ def _is_gold(place: Place, gold: dict[str, Lines]) -> bool:
     return any(place.meets(path, lines) or (place.path == path and not lines) for path, lines in gold.items())
 
 
-def _right(reader: Reader, root: Path, path: str, lines: Lines) -> Searched | None:
+def _right(reader: Reader, root: Path, path: str, lines: Lines) -> SearchableText | None:
     """The lines of a file, under the names of their chunks."""
     try:
         rows = [row for row in find_chunks(reader, path) if row["path"] == path]
@@ -154,7 +154,7 @@ def _right(reader: Reader, root: Path, path: str, lines: Lines) -> Searched | No
     text = "\n".join("\n".join(of_file[first - 1 : last]) for first, last in lines)
     meant = [row for row in rows if any(row["start_line"] <= b and a <= row["end_line"] for a, b in lines)]
     names = dict.fromkeys(title(row["qualified_name"], row["heading_path"]) for row in meant)
-    return Searched.of(text, ", ".join(filter(None, names)), path)
+    return SearchableText.of(text, ", ".join(filter(None, names)), path)
 
 
 def judge(case: Case) -> Outcome:

@@ -21,11 +21,11 @@ from benchmarks.corpus import CodeFile, code_files, revision
 from docindex_dagster.chunking.chunker import ChunkOptions, Draft, Sizes
 from docindex_dagster.chunking.code import chunk_code
 from docindex_dagster.chunking.packing import chunk_lines
-from docindex_dagster.chunking.references import code_of, file_ir
+from docindex_dagster.chunking.references import parse_code, file_ir
 from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.chunking.worker import chunk_files
-from docindex_dagster.code.extraction import is_rubble
-from docindex_dagster.code.languages import has_symbols, holds_symbols
+from docindex_dagster.code.extraction import is_token_heap
+from docindex_dagster.code.languages import has_symbols, can_contain_symbols
 from docindex_dagster.code.parsers import broken_spans, parse
 from docindex_dagster.core.garbage_collection import gc_disabled
 from docindex_dagster.core.settings import ChunkingSettings
@@ -97,7 +97,7 @@ def parsed(file: CodeFile) -> Parsed:
     seconds = time.process_time() - started
     data = text.encode()
     tree = parse(data, file.language)
-    is_text = drafts is None or is_rubble(tree.root_node) or seconds > _SETTINGS.parse_timeout_s
+    is_text = drafts is None or is_token_heap(tree.root_node) or seconds > _SETTINGS.parse_timeout_s
     drafts = chunk_lines(text, _SETTINGS.code_chars) if drafts is None else drafts
     return Parsed(
         language=file.language,
@@ -144,7 +144,7 @@ _STEPS: Mapping[str, Callable[[_Batch], object]] = {
     "parse": lambda files: [parse(text.encode(), file.language) for file, text in files],
     "chunks": lambda files: [chunk_code(text, file.language, _SETTINGS.code_chars) for file, text in files],
     "references": lambda files: [
-        file_ir(code_of(text, file.language), file.language, file.path) for file, text in files
+        file_ir(parse_code(text, file.language), file.language, file.path) for file, text in files
     ],
     "worker": lambda files: chunk_files([_job(file, text) for file, text in files], _OPTIONS),
 }
@@ -169,7 +169,7 @@ def _job(file: CodeFile, text: str) -> FileJob:
 
 def steps(folder: Path, exclude: Sequence[str]) -> str:
     """A line of the table of `--steps`."""
-    texts = [(file, file.text()) for file in code_files(folder, exclude) if holds_symbols(file.language)]
+    texts = [(file, file.text()) for file in code_files(folder, exclude) if can_contain_symbols(file.language)]
     size = sum(len(text.encode()) for _, text in texts)
     speeds = ""
     for step in _STEPS.values():

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.graph.scip.format import read_index
-from docindex_dagster.graph.scip.importing import imported
-from docindex_dagster.graph.source_graph import OUTSIDE
+from docindex_dagster.graph.scip.importing import import_calls
+from docindex_dagster.graph.source_graph import OUTSIDE_TYPES
 from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 
@@ -71,7 +71,7 @@ def compared(index: Path, folder: Path) -> Agreement:
         ScipError: the index cannot be read, or does not fit the folder.
     """
     chunks = chunks_of(folder)
-    found = imported(read_index(index), folder, chunks)
+    found = import_calls(read_index(index), folder, chunks)
     for sentence in found.refusals():
         print(sentence)
     files = set(found.files)
@@ -85,7 +85,7 @@ def _ours(chunks: pa.Table, files: set[str]) -> dict[_Pair, str]:
     return {
         (plain(row["subject"]), plain(row["object"])): f"{row['path']}:{row['line']} ({row['resolution']})"
         for row in calls.to_pylist()
-        if row["object_type"] not in OUTSIDE and row["path"] in files and row["object"].partition("::")[0] in files
+        if row["object_type"] not in OUTSIDE_TYPES and row["path"] in files and row["object"].partition("::")[0] in files
     }
 
 

@@ -62,11 +62,11 @@ def _indexed(root: Path, kind: str, count: int) -> tuple[Path, Source]:
 
 def _measured(table: Path, source: Source) -> str:
     def first() -> None:
-        staleness.listed_files.cache_clear()
+        staleness.load_listed_files.cache_clear()
         again()
 
     def again() -> None:
-        staleness.edits_since(table, source, time.monotonic() + _LONGEST_S)
+        staleness.find_edits(table, source, time.monotonic() + _LONGEST_S)
 
     return "   ".join(f"{_best_ms(call):8.1f}" for call in (first, again, lambda: fingerprint(source)))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 from docindex_dagster import operations
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.safe_text import well_formed
-from docindex_dagster.core.settings import Settings, own_home, untrusted
-from docindex_dagster.core.signatures import of_keys, with_parameters
+from docindex_dagster.core.settings import Settings, own_home, untrusted_message
+from docindex_dagster.core.signatures import parameters_from_keys, with_parameters
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.operations.context import ContextRequest
 from docindex_dagster.operations.fields import Request
@@ -105,7 +105,7 @@ def open_index(
         raise SourceError(f"path not found: {well_formed(str(start))}")
     settings = choose(start).settings()
     report = warn or (lambda note: warnings.warn(note, DocindexWarning, stacklevel=3))
-    if note := untrusted(settings):
+    if note := untrusted_message(settings):
         report(note)
     if home is not None:
         place = Path(home).expanduser().absolute()
@@ -151,7 +151,7 @@ class Index:
         """Knowledge graph of the index: callers, impact of changes, paths between symbols."""
         return Graph(self._live, self._report)
 
-    @with_parameters(of_keys(Where))
+    @with_parameters(parameters_from_keys(Where))
     def search(
         self,
         query: str,
@@ -189,7 +189,7 @@ class Index:
         request = _request(SearchRequest, where, query=query, mode=mode, granularity=granularity, rerank=rerank)
         return self._query(lambda view: operations.search.search(view, request, self._limit(top_k)))
 
-    @with_parameters(of_keys(Where))
+    @with_parameters(parameters_from_keys(Where))
     def matches(
         self,
         text: str,
@@ -223,7 +223,7 @@ class Index:
         most = limit and _check_range("limit", limit)
         return self._query(lambda view: operations.search.matches(view, request, most))
 
-    @with_parameters(of_keys(Where))
+    @with_parameters(parameters_from_keys(Where))
     def similar(
         self,
         place: str,
@@ -254,7 +254,7 @@ class Index:
         request = _request(SimilarRequest, where, place=place, same_file=same_file)
         return self._query(lambda view: operations.similar.similar(view, request, self._limit(top_k)))
 
-    @with_parameters(of_keys(Where))
+    @with_parameters(parameters_from_keys(Where))
     def context(
         self,
         query: str,

@@ -17,7 +17,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.objects import prepared, shared_stores, snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.shared_stores import bucket_of
+from docindex_dagster.objects.shared_stores import configured_bucket
 from docindex_dagster.objects.snapshots import Manifest
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.runner.prepared import publish_prepared
@@ -127,7 +127,7 @@ def publications(project: Project, url: str, number: int) -> list[Publication]:
     settings = settings.model_copy(update={"storage": settings.storage.model_copy(update={"url": url})})
     key = project.edited.key
     with CountingProxy(os.environ[ENDPOINT]).serving() as proxy:
-        bucket = bucket_of(settings)
+        bucket = configured_bucket(settings)
         snapshots.push(bucket, project.layout, Manifest())
         prepared.push(bucket, project.layout, key, None, "the benchmark")
         worker = settings.model_copy(update={"home": project.root / "worker"})

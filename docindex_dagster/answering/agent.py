@@ -14,7 +14,7 @@ from docindex_dagster.answering import prompt
 from docindex_dagster.answering.conversation import Read, Reading
 from docindex_dagster.answering.events import Step
 from docindex_dagster.core.errors import DocindexError, QueryError
-from docindex_dagster.core.safe_text import in_line, shortened, well_formed
+from docindex_dagster.core.safe_text import in_line, truncate_middle, well_formed
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
@@ -183,9 +183,9 @@ class _Tools:
         return read, text
 
     def _fail(self, step: Step, call: ToolCall, problem: str, reason: str) -> tuple[Step, Message]:
-        text = prompt.failed(shortened(problem, _MAX_PROBLEM_CHARS), self._calls_note)
+        text = prompt.failed(truncate_middle(problem, _MAX_PROBLEM_CHARS), self._calls_note)
         self.tokens -= _tokens(text)
-        outcome = in_line(shortened(reason, _MAX_OUTCOME_CHARS))
+        outcome = in_line(truncate_middle(reason, _MAX_OUTCOME_CHARS))
         return replace(step, outcome=outcome, is_error=True), _result(call, text)
 
     @property

@@ -17,7 +17,7 @@ from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt, room
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.answering.rendering import extractive
-from docindex_dagster.core.errors import LLMError, LLMNonsenseError, QueryError, SourceError
+from docindex_dagster.core.errors import LLMError, LLMInvalidResponseError, QueryError, SourceError
 from docindex_dagster.core.safe_text import visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.llm.budget import BudgetedChat
@@ -109,7 +109,7 @@ async def answer(
                     draft.usage = replace(draft.usage, is_answer_cut=True)
                     break
         if not draft.text.strip():
-            raise LLMNonsenseError("the model returned an empty answer; see llm.model")
+            raise LLMInvalidResponseError("the model returned an empty answer; see llm.model")
     except LLMError:
         if draft.text.strip():
             yield await _check_answer(settings, question, reading, draft, model, is_broken=True)

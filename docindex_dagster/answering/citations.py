@@ -49,7 +49,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchableText:
     """A text with its name and path, split into what a check compares."""
 
     identifiers: frozenset[str]
@@ -68,7 +68,7 @@ class Searched:
             text=flat(text),
         )
 
-    def quotes_of(self, evidence: Evidence) -> bool | None:
+    def contains_quote(self, evidence: Evidence) -> bool | None:
         """Return whether the text contains one of a claim's quotes; None if the claim has none."""
         return any(quote in self.text for quote in evidence.quotes) if evidence.quotes else None
 
@@ -91,7 +91,7 @@ def evidence_of(text: str, code: str = "") -> Evidence:
     )
 
 
-def shares(evidence: Evidence, passages: Sequence[Searched]) -> list[float]:
+def shares(evidence: Evidence, passages: Sequence[SearchableText]) -> list[float]:
     """Return the share of a claim that each passage contains, from 0 to 1.
 
     Each name, word and quote is weighted by its rarity among the passages (inverse document frequency). Words have a
@@ -108,7 +108,7 @@ def shares(evidence: Evidence, passages: Sequence[Searched]) -> list[float]:
     return [value / total if total else 0.0 for value in shares_found]
 
 
-def _holders(evidence: Evidence, passages: Sequence[Searched]) -> Iterable[tuple[float, list[bool]]]:
+def _holders(evidence: Evidence, passages: Sequence[SearchableText]) -> Iterable[tuple[float, list[bool]]]:
     """Yield the weight of each element of a claim, and which passages contain it."""
     for name in sorted(evidence.identifiers):
         yield _IDENTIFIER_WEIGHT, [name in passage.identifiers for passage in passages]
@@ -277,7 +277,7 @@ def _check_claim(claim: Claim, passage: Passage, passages: Sequence[Passage]) ->
 def _compare(evidence: Evidence, passage: Passage, lines: tuple[int, int], passages: Sequence[Passage]) -> _CheckResult:
     """Compare the evidence of a claim with some lines of a passage and with all other passages."""
     others = [other for other in passages if other.number != passage.number]
-    cited = Searched.of(passage.lines(*lines), passage.name, passage.path)
+    cited = SearchableText.of(passage.lines(*lines), passage.name, passage.path)
     support = shares(evidence, [cited, *map(_searched, others)])
     own, best = support[0], max(support[1:], default=0.0)
     if is_supported(own, best, quotes_found=cited.quotes_of(evidence)):
@@ -292,8 +292,8 @@ def is_supported(own: float, best_other: float, *, quotes_found: bool | None = N
 
 
 @lru_cache(maxsize=1024)  # answers cite the same passages repeatedly
-def _searched(passage: Passage) -> Searched:
-    return Searched.of(passage.text, passage.name, passage.path)
+def _searched(passage: Passage) -> SearchableText:
+    return SearchableText.of(passage.text, passage.name, passage.path)
 
 
 def _named_lines(claim: Claim, passage: Passage) -> tuple[int, int] | None:

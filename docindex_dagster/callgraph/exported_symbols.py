@@ -65,7 +65,7 @@ class Taker(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Offers:
+class LookupTables:
     """The lookup tables of a file."""
 
     unit: Unit

@@ -16,7 +16,7 @@ _NONE = re.compile(r"(?!)")
 _CONFIGURATION = re.compile(r"(?:.*/)?(?:go\.mod|Cargo\.toml|package\.json|[tj]sconfig(?:\.[^/]*)?\.json)", re.DOTALL)
 
 
-def is_configuration(path: str) -> bool:
+def is_config_file(path: str) -> bool:
     """Return whether a file, judging by its name, configures how imports are resolved."""
     return _CONFIGURATION.fullmatch(path) is not None
 

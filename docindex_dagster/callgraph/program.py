@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from docindex_dagster.callgraph.exported_symbols import Offers, Taker, key_of, keys_of, stem
+from docindex_dagster.callgraph.exported_symbols import LookupTables, Taker, key_of, keys_of, stem
 from docindex_dagster.callgraph.ir import Assignment, CallSite, Decorator, Definition, Fill
 from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.nesting import TYPES
@@ -39,12 +39,12 @@ class Units(Mapping[str, Unit]):
         self.paths, self.make = paths, make
         self.statements = 0  # in all loaded units
         self._units: dict[str, Unit] = {}
-        self._offers: dict[str, Offers] = {}
+        self._offers: dict[str, LookupTables] = {}
 
-    def offers(self, path: str) -> Offers:
+    def offers(self, path: str) -> LookupTables:
         """Return the lookup tables of a file."""
         if path not in self._offers:
-            self._offers[path] = Offers(self[path])
+            self._offers[path] = LookupTables(self[path])
         return self._offers[path]
 
     def clear(self) -> None:
@@ -111,7 +111,7 @@ class TrackedUnits(Mapping[str, Unit]):
         self.table.reads.append(keyed[0])
         return keyed[1]
 
-    def offers(self, path: str) -> Offers:
+    def offers(self, path: str) -> LookupTables:
         """Return the lookup tables of a file without recording a read."""
         return self.units.offers(path)
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, FileIR, TypeRef, children
-from docindex_dagster.code.languages import HOSTS, LANGUAGES, holds_symbols
+from docindex_dagster.code.languages import HOSTS, LANGUAGES, can_contain_symbols
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamp
 
@@ -50,7 +50,7 @@ REFERENCES = pa.schema(
 MAX_DEPTH = 100
 """Levels of nesting; a deeper expression is stored as unknown, a deeper type without its arguments."""
 _FILE_KEY = ("path", "content_hash", "language")
-_LANGUAGES = pa.array(sorted(filter(holds_symbols, {*LANGUAGES, *HOSTS})), pa.string())
+_LANGUAGES = pa.array(sorted(filter(can_contain_symbols, {*LANGUAGES, *HOSTS})), pa.string())
 # Files with one of these problems are extracted again, since the problem is transient.
 _TRANSIENT = r"^(time-out|crash|changed): "
 

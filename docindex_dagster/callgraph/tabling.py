@@ -43,7 +43,7 @@ class _ExhaustedError(Exception):
     """The step limit for the cycles of a file was exceeded."""
 
 
-class OverLimitError(Exception):
+class LimitExceededError(Exception):
     """A file exceeds a resource limit; the message names the limit."""
 
 
@@ -319,9 +319,9 @@ class Table:
             OverLimitError: the file needs too many queries or too much time.
         """
         if self._steps > self.limits.steps:
-            raise OverLimitError(f"limit: resolving names takes more than {self.limits.steps:,} steps")
+            raise LimitExceededError(f"limit: resolving names takes more than {self.limits.steps:,} steps")
         if time.monotonic() > self._ends_at:
-            raise OverLimitError(f"{TIME_OUT}resolving names takes more than {self.limits.file_s:g} s")
+            raise LimitExceededError(f"{TIME_OUT}resolving names takes more than {self.limits.file_s:g} s")
         self._next_check = min(self._steps + _STEPS_PER_CHECK, self.limits.steps)
 
     def _store_in_cycle(self, key: _Key, depth: int, answer: Answer, start: Mark) -> None:

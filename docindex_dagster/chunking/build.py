@@ -23,7 +23,7 @@ from docindex_dagster.callgraph.table import (
     without,
 )
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.chunkers import Choice, choice_of
+from docindex_dagster.chunking.chunkers import Choice, load_choice
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
 from docindex_dagster.chunking.inputs import (
     DECISIVE,
@@ -42,10 +42,10 @@ from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.core.tables import column_version, joined_by_path, replaced, stamp
+from docindex_dagster.core.tables import column_version, concat_sorted_by_path, replace_rows, stamp
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path
-from docindex_dagster.sources.secrets import secrets_of
+from docindex_dagster.sources.secrets import parse_masked
 
 _FINGERPRINT = b"docindex.chunking"
 # Files that fell back because of a temporary problem are retried.
@@ -138,7 +138,7 @@ def _wanted_rows(rows: pa.Table, is_wanted: pa.ChunkedArray) -> pa.Table:
     others = pc.unique(rows["path"].filter(pc.invert(is_wanted)))
     if len(others) > _FEW_FILES:
         return rows.filter(is_wanted)
-    return replaced(rows, sorted(others.to_pylist()), rows.slice(0, 0))
+    return replace_rows(rows, sorted(others.to_pylist()), rows.slice(0, 0))
 
 
 def _combine(reused: pa.Table, refreshed: pa.Table, found: list[pa.Table]) -> pa.Table:
@@ -146,12 +146,12 @@ def _combine(reused: pa.Table, refreshed: pa.Table, found: list[pa.Table]) -> pa
 
     The list of new rows, in which the chunks of a file are in order, is emptied.
     """
-    new = joined_by_path(found)
+    new = concat_sorted_by_path(found)
     paths = pc.unique(new["path"])
     if not reused.num_rows:
         return new
     if refreshed is reused and len(paths) <= _FEW_FILES:
-        return replaced(reused, paths.to_pylist(), new)
+        return replace_rows(reused, paths.to_pylist(), new)
     return _sorted(pa.concat_tables([refreshed, new]))
 
 
@@ -213,7 +213,7 @@ def _process(source: Source, files: pa.Table, settings: ChunkingSettings, wanted
         WorkerError: No worker can be started.
     """
     sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
-    options, choice = ChunkOptions(sizes, settings.code_chars), choice_of(settings.chunkers)
+    options, choice = ChunkOptions(sizes, settings.code_chars), load_choice(settings.chunkers)
     folder = source.folder()
     jobs = tuple(_job(source, folder, row, choice, wanted) for row in files.to_pylist())
     found, done, total = [ChunkedFiles(CHUNKS.empty_table())], 0, len(jobs)
@@ -234,7 +234,7 @@ def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, want
         source_kind=source.kind,
         root=folder,
         chunker=choice.name_for(row["path"], row["loader"]),
-        masked=secrets_of(row["masked"]),
+        masked=parse_masked(row["masked"]),
         max_file_bytes=source.most_bytes(name_to_path(row["path"])),
         wants_chunks=wanted.chunks,
         wants_references=wanted.references,

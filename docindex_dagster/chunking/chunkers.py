@@ -66,7 +66,7 @@ _BUILT_IN: Mapping[str, Chunker] = {
 CHUNKERS = Plugins("chunker", plugins.CHUNKERS, _BUILT_IN, ChunkerError)
 
 
-def is_ours(name: str) -> bool:
+def is_built_in(name: str) -> bool:
     """Return whether a chunker is built in, so that its drafts need no check."""
     return name in _BUILT_IN
 
@@ -99,7 +99,7 @@ class Choice:
         return loader if rule is None else self.names[rule.line - 1]
 
 
-def choice_of(chunkers: Mapping[str, str]) -> Choice:
+def load_choice(chunkers: Mapping[str, str]) -> Choice:
     """Return the choice that `[chunking.chunkers]` configures: chunkers by gitignore-style globs.
 
     Raises:

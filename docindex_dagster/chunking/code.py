@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.chunking.chunker import Draft, FileDrafts
 from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
-from docindex_dagster.chunking.references import code_of
+from docindex_dagster.chunking.references import parse_code
 from docindex_dagster.code.embedded_code import read_code, script_spans
 from docindex_dagster.code.extraction import TYPE_KINDS, Call, Outline
 from docindex_dagster.code.parsers import parse
@@ -313,7 +313,7 @@ def _shift(drafts: Sequence[Draft], lines: int, offset: int, index: int) -> Iter
 
 def with_cells(notebook: FileDrafts, text: str) -> FileDrafts:
     """Return the chunks of a notebook, each with the definitions in its code."""
-    code = code_of(text, "jupyter")
+    code = parse_code(text, "jupyter")
     if code is None or code.lines is None:
         return notebook
     starts = [draft.start_line for draft in notebook.drafts]

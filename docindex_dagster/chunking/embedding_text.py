@@ -74,11 +74,11 @@ def readable(row: Mapping[str, Any]) -> str:
     text: str = row["text"]
     if row["language"] != _LANGUAGE or "{" not in text:
         return text
-    return blanked(text, goes_on=bool(row["has_code"] and (row["part_number"] or 1) > 1))
+    return blank_attribute_lists(text, goes_on=bool(row["has_code"] and (row["part_number"] or 1) > 1))
 
 
 @lru_cache(maxsize=256)  # the same chunk is embedded and indexed
-def blanked(text: str, *, goes_on: bool = False) -> str:
+def blank_attribute_lists(text: str, *, goes_on: bool = False) -> str:
     """Return a text with attribute lists outside of code replaced by spaces, character by character.
 
     Args:

@@ -107,7 +107,7 @@ def gather(
     return ChunkInputs(wanted, history, digest_parts(made_with(files, settings, summariser), state, *seen))
 
 
-def was_made_from(chunks: pa.Table) -> str | None:
+def stored_inputs_digest(chunks: pa.Table) -> str | None:
     """Return the `made_from` of the inputs of these chunks; None if rebuilding them may yield others."""
     value = (chunks.schema.metadata or {}).get(MADE_FROM)
     return value.decode() if value else None

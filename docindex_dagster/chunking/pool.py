@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.chunker import ChunkOptions
 from docindex_dagster.chunking.rows import ChunkedFiles, FileJob
-from docindex_dagster.core.child_process import out_of_reach
+from docindex_dagster.core.child_process import shielded_from_interrupts
 from docindex_dagster.core.errors import WorkerError
 from docindex_dagster.core.platforms import processors
 
@@ -222,7 +222,7 @@ def _spawn(workers: int) -> "ProcessPool":
 
 def _start(pool: "ProcessPool") -> None:
     """Start a pool with SIGINT blocked, which its processes and threads inherit."""
-    with out_of_reach():
+    with shielded_from_interrupts():
         if not pool.active:  # reading `active` starts the pool
             raise WorkerError("cannot start the processes that parse files")
 

@@ -17,7 +17,7 @@ _NOTEBOOK = "jupyter"
 _KERNELS = {"": "python", "ipython": "python", "sagemath": "python", "c#": "csharp", "c++": "cpp"}
 
 
-def extracted(blank: Extracted, text: str, parsed: Code | None) -> Extracted:
+def extract_references(blank: Extracted, text: str, parsed: Code | None) -> Extracted:
     """Return the references of a file, or the reason why its structure is not available.
 
     Args:
@@ -28,13 +28,13 @@ def extracted(blank: Extracted, text: str, parsed: Code | None) -> Extracted:
     if blank.problem is not None:
         return blank
     try:
-        code = parsed or code_of(text, blank.language)
+        code = parsed or parse_code(text, blank.language)
         return blank._replace(file_ir=file_ir(code, blank.language, blank.path))
     except Exception as error:  # noqa: BLE001 this affects the edges of one file, not the run
         return blank._replace(problem=f"{type(error).__name__}: {error}"[:200])
 
 
-def code_of(text: str, language: str) -> Code | None:
+def parse_code(text: str, language: str) -> Code | None:
     """Return the parsed code of a file; None for a page, template or notebook without code.
 
     Raises:

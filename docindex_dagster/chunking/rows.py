@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.chunking.chunker import Draft, FileDrafts
 from docindex_dagster.chunking.embedding_text import embed_text_hashes
-from docindex_dagster.code.languages import holds_symbols
+from docindex_dagster.code.languages import can_contain_symbols
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.schemas import CHUNKS
@@ -51,7 +51,7 @@ class FileJob(FileIdentity):
     @property
     def extracts_references(self) -> bool:
         """Whether to extract references from the file."""
-        return self.wants_references and self.language is not None and holds_symbols(self.language)
+        return self.wants_references and self.language is not None and can_contain_symbols(self.language)
 
     @property
     def patience(self) -> int:

@@ -23,12 +23,12 @@ import pyarrow.compute as pc
 from docindex_dagster.chunking.embedding_text import embed_texts
 from docindex_dagster.chunking.rows import with_hashes
 from docindex_dagster.core.events import Progress, emit
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import Settings, SummarySettings
-from docindex_dagster.llm.batch_requests import Inquiry, Question
+from docindex_dagster.llm.batch_requests import QuestionBatch, Question
 from docindex_dagster.llm.protocol import LLM
 from docindex_dagster.llm.providers import load_llm
 
@@ -110,7 +110,7 @@ class SummaryCache:
         if count <= 2 * most:
             return
         kept = {*list(known)[-most:], *needed}
-        with replacing(own) as temporary:
+        with atomic_write(own) as temporary:
             lines = (orjson.dumps([key, summary]) + b"\n" for key, summary in known.items() if key in kept)
             temporary.write_bytes(b"".join(lines))
 
@@ -176,7 +176,7 @@ class SummaryCounts:
         return not self.failed and not self.left
 
 
-def summariser_of(settings: Settings, source: str) -> Summariser | None:
+def create_summariser(settings: Settings, source: str) -> Summariser | None:
     """Return the summariser for the settings; None if summaries are off. Performs no I/O."""
     if not settings.summaries.enabled:
         return None
@@ -231,10 +231,10 @@ def _pieces(rows: pa.Table | pa.RecordBatch) -> list[str]:
 
 def _request(
     chunks: pa.Table, positions: Mapping[str, int], summariser: Summariser, source: str
-) -> tuple[dict[str, str | None], Inquiry]:
+) -> tuple[dict[str, str | None], QuestionBatch]:
     """Request summaries for the chunks at some positions, and cache each answer on arrival."""
     own = summariser.settings
-    inquiry = Inquiry(summariser.llm, SYSTEM, summary_of, own.max_tokens, own.budget_tokens, summariser.concurrency)
+    inquiry = QuestionBatch(summariser.llm, SYSTEM, parse_summary, own.max_tokens, own.budget_tokens, summariser.concurrency)
     fresh: dict[str, str | None] = {}
     if not positions:
         return fresh, inquiry
@@ -265,7 +265,7 @@ def _with_summaries(chunks: pa.Table, summaries: Sequence[str | None]) -> pa.Tab
 
 
 def _count_outcomes(
-    keys: Sequence[str | None], before: Mapping[str, str], fresh: Mapping[str, str | None], inquiry: Inquiry
+    keys: Sequence[str | None], before: Mapping[str, str], fresh: Mapping[str, str | None], inquiry: QuestionBatch
 ) -> SummaryCounts:
     def state(key: str) -> str:
         if key in before:
@@ -310,7 +310,7 @@ def question(text: str) -> str:
     return f"<piece {code}>\n{text}\n</piece {code}>"
 
 
-def summary_of(answer: str) -> str | None:
+def parse_summary(answer: str) -> str | None:
     """Reduce an answer to one line of limited length without control characters; None if nothing is left."""
     answered = _THOUGHTS.sub("", answer)
     printable = "".join(character if character.isprintable() else " " for character in answered)

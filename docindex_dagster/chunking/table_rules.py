@@ -76,7 +76,7 @@ def fallbacks(chunks: pa.Table) -> dict[str, str]:
     return dict(zip(cut["path"].to_pylist(), cut["fallback"].to_pylist(), strict=True))
 
 
-def are_many(cut: int, files: int) -> bool:
+def is_above_threshold(cut: int, files: int) -> bool:
     """Return whether the share of files cut as text is large enough to warn about."""
     return cut > files * _MAX_SHARE
 
@@ -93,7 +93,7 @@ def sentence(cut: Mapping[str, str], files: int) -> str:
 
 def warning(cut: Mapping[str, str], files: int) -> str:
     """Return `sentence` if many files were cut as text, otherwise ""."""
-    return sentence(cut, files) if are_many(len(cut), files) else ""
+    return sentence(cut, files) if is_above_threshold(len(cut), files) else ""
 
 
 def left_out_warning(files: Collection[tuple[str, str]]) -> str:

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 
 from docindex_dagster.callgraph.table import Extracted, reference_rows
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, Draft, FileDrafts, SourceFile, cut_at
-from docindex_dagster.chunking.chunkers import is_ours, load_chunker
+from docindex_dagster.chunking.chunkers import is_built_in, load_chunker
 from docindex_dagster.chunking.packing import chunk_lines, drop_long_continuations
-from docindex_dagster.chunking.references import extracted
+from docindex_dagster.chunking.references import extract_references
 from docindex_dagster.chunking.rows import ChunkedFiles, CutFile, FileJob, rows
 from docindex_dagster.core.errors import ChunkerError
 from docindex_dagster.core.garbage_collection import gc_disabled
@@ -55,9 +55,9 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
         found, problem = _read(current, data, fallback), fallback or _too_large(current)
         cut = _chunk_file(current, found, options, problem) if job.wants_chunks else None
         if job.extracts_references:
-            parsed = cut.content.parsed if cut and is_ours(job.chunker) else None
+            parsed = cut.content.parsed if cut and is_built_in(job.chunker) else None
             blank = Extracted(job.path, current.content_hash, str(job.language), None, problem)
-            irs.append(extracted(blank, found.text, parsed))
+            irs.append(extract_references(blank, found.text, parsed))
         if cut:
             files.append(_with_language(replace(cut, content=replace(cut.content, parsed=None))))
     table = rows(files, count_tokens) if files else CHUNKS.empty_table()
@@ -131,7 +131,7 @@ def _masked(job: FileJob, text: str) -> str:
 def _run_chunker(chunker: Chunker, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
     drafts = chunker(SourceFile(job.path, found.text, job.language, found.pages), options)
     cut = CutFile(job, drafts)
-    if not is_ours(job.chunker):
+    if not is_built_in(job.chunker):
         check_drafts(drafts, found.text)
         rows([cut], count_tokens)  # values of a wrong type would make the whole batch fail
         return cut

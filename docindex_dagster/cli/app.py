@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 from docindex_dagster import __version__
 from docindex_dagster.cli import completion, selected_project
 from docindex_dagster.core.errors import DocindexError, QueryError, is_debugging, start_debugging
-from docindex_dagster.core.safe_text import shortened, visible
+from docindex_dagster.core.safe_text import truncate_middle, visible
 from docindex_dagster.core.trust import VARIABLE
 from docindex_dagster.render import console
 
@@ -92,7 +92,7 @@ def _sanitized_usage_errors() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, _UsageError):
-            error.message = visible(shortened(error.message))
+            error.message = visible(truncate_middle(error.message))
             if hasattr(error, "possibilities") and error.option_name in _GLOBAL_OPTIONS:  # an unknown option
                 error.message += "; put it before the command"
         raise

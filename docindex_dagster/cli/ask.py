@@ -54,7 +54,7 @@ def ask(
         raise typer.BadParameter("enter a question, or pass --chat", param_hint="QUESTION")
     if chat and json:
         raise typer.BadParameter("cannot be combined with --chat", param_hint="--json")
-    from docindex_dagster.cli.chat import Asked, converse
+    from docindex_dagster.cli.chat import Asked, run_chat
     from docindex_dagster.search.live_index import Live
 
     request = AskOptions.parse(**options)
@@ -67,7 +67,7 @@ def ask(
     live, is_for_agent = Live(view.settings), request.agent
     with closing(Asked(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as session:
         if chat:
-            converse(session, text)
+            run_chat(session, text)
             return
         try:
             session.ask(text, as_json=json)

@@ -20,7 +20,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import check_way, expanded
+from docindex_dagster.sources.paths import check_redirection, expanded
 from docindex_dagster.stores.reader import Reader
 
 _PROMPT = "> "
@@ -58,7 +58,7 @@ class Asked:
         self.conversation = Conversation()
         self.last: Answer | None = None
         self._runner = asyncio.Runner()
-        self.shown = console_answers.Shown(own.home, files_of(registry.sources(own)), is_streaming=sys.stdout.isatty())
+        self.shown = console_answers.AnswerPrinter(own.home, files_of(registry.sources(own)), is_streaming=sys.stdout.isatty())
 
     def close(self) -> None:
         """Close the model's connections."""
@@ -86,7 +86,7 @@ class Asked:
         if as_json:
             console.as_json(console_answers.as_json(text, events))
 
-    def begin_anew(self) -> None:
+    def reset_conversation(self) -> None:
         """Start a new conversation."""
         self.conversation, self.last = Conversation(), None
 
@@ -113,7 +113,7 @@ def _toolbox(live: Live, question: Question) -> Toolbox:
     return QuestionTools(live, question)
 
 
-def converse(asked: Asked, first: str) -> None:
+def run_chat(asked: Asked, first: str) -> None:
     """Ask questions until the user quits.
 
     Args:
@@ -185,7 +185,7 @@ def _save(asked: Asked, name: str) -> None:
     if not asked.conversation.turns:
         raise QueryError("nothing to save: the conversation is empty")
     path = expanded(name)
-    check_way(path, is_output=True)
+    check_redirection(path, is_output=True)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(_as_markdown(asked))

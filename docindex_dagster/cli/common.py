@@ -19,7 +19,7 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.safe_text import in_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.render import console
-from docindex_dagster.sources.paths import check_way, normal
+from docindex_dagster.sources.paths import check_redirection, normal
 
 if TYPE_CHECKING:
     from docindex_dagster.operations.view import View
@@ -78,7 +78,7 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
         yield layout
 
 
-def has_record(layout: Layout) -> bool:
+def has_recorded_runs(layout: Layout) -> bool:
     """Return whether a run may be recorded. This avoids opening Dagster's instance, which would create its folder."""
     return layout.home.is_dir() and ("DAGSTER_HOME" in os.environ or layout.dagster.is_dir())
 
@@ -102,7 +102,7 @@ def output_file(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
         LinkError: As for `check_way`.
         FullDiskError: The disk is full.
     """
-    check_way(path, is_output=True)
+    check_redirection(path, is_output=True)
     with reporting_full_disk(path.parent), open(path, "wb", opener=partial(os.open, mode=mode)) as file:
         yield file
 
@@ -130,7 +130,7 @@ def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:
     if shared := folder_checks.overlapping(settings, folder):
         sources = " and ".join(f"{source.key} ({source.path})" for source in shared)
         _ask(f"{folder} overlaps {sources}: files in both would be indexed twice", yes=yes)
-    if folder_checks.is_without_files(settings, folder):
+    if folder_checks.has_no_files(settings, folder):
         _ask(f"nothing in {folder} would be indexed: {folder_checks.WHAT_COUNTS}", yes=yes)
 
 
@@ -143,7 +143,7 @@ def check_size(folder: Path, *, yes: bool) -> None:
     """
     from docindex_dagster.sources import folder_checks
 
-    if yes or not folder_checks.holds_home(folder):
+    if yes or not folder_checks.contains_home(folder):
         return
     what = "is your home folder" if folder.resolve() == Path.home().resolve() else "contains your home folder"
     if not _is_terminal():

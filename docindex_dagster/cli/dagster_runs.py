@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 import yaml
 
-from docindex_dagster.cli.common import has_record, listed
+from docindex_dagster.cli.common import has_recorded_runs, listed
 from docindex_dagster.core import errors, events, interrupts
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.core.files import replacing, reporting_full_disk
-from docindex_dagster.core.garbage_collection import loading
+from docindex_dagster.core.files import atomic_write, reporting_full_disk
+from docindex_dagster.core.garbage_collection import frozen_import
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
@@ -69,7 +69,7 @@ def dagster_home(settings: Settings) -> Path:
     text = yaml.safe_dump(config)
     target = layout.dagster / INSTANCE_FILE
     if not target.exists() or target.read_text(encoding="utf-8") != text:
-        with replacing(target) as temporary:
+        with atomic_write(target) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return layout.dagster
 
@@ -77,7 +77,7 @@ def dagster_home(settings: Settings) -> Path:
 @contextmanager
 def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     """Open the project's Dagster instance. Processes take turns, since creating its databases twice damages them."""
-    with loading("dagster"):
+    with frozen_import("dagster"):
         from dagster import DagsterInstance, DagsterInvalidConfigError
 
         from docindex_dagster.defs import dead_runs
@@ -92,7 +92,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
                 problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
                 raise SettingsError(f"{home / INSTANCE_FILE}: {problems}") from error
         with opened:
-            dead_runs.hold(opened)
+            dead_runs.keep_connections(opened)
             yield opened
 
 
@@ -106,7 +106,7 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
     from docindex_dagster.runner import journal
 
     layout = Layout(settings.home)
-    return journal.outcomes(layout, _recorded_outcomes(settings, layout) if has_record(layout) else None)
+    return journal.outcomes(layout, _recorded_outcomes(settings, layout) if has_recorded_runs(layout) else None)
 
 
 def _recorded_outcomes(settings: Settings, layout: Layout) -> "Mapping[str, Runs]":
@@ -115,7 +115,7 @@ def _recorded_outcomes(settings: Settings, layout: Layout) -> "Mapping[str, Runs
     generation = read_generation(layout)
     keys = {*registry.sources(settings), *(generation.sources if generation else ())}
     with instance(settings) as opened:
-        return outcomes.of_sources(opened, keys)
+        return outcomes.runs_of_sources(opened, keys)
 
 
 def index(
@@ -138,7 +138,7 @@ def index(
     """
     if settings.storage.url is not None:
         with instance(settings) as opened:
-            return followed(settings, ask_for_index(settings, key, opened, mode, only, launched_by), opened)
+            return follow_request(settings, request_index_run(settings, key, opened, mode, only, launched_by), opened)
     from docindex_dagster.operations import index as operation
 
     request = operation.IndexRequest(mode=mode, paths=list(only))
@@ -146,7 +146,7 @@ def index(
     return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
 
 
-def ask_for_index(
+def request_index_run(
     settings: Settings,
     key: str,
     opened: "dg.DagsterInstance",
@@ -156,17 +156,17 @@ def ask_for_index(
 ) -> "Request":
     """Request a run of `index_source` from any machine that is free. The arguments are those of `index`."""
     from docindex_dagster.defs import shared
-    from docindex_dagster.defs.requests import Request, ask
+    from docindex_dagster.defs.requests import Request, submit_request
     from docindex_dagster.defs.tags import LAUNCHER_TAG, SOURCES_NAME, tags_of
 
-    shared.forget_taken_out(opened, settings, key)
+    shared.forget_removed(opened, settings, key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
     tags = {LAUNCHER_TAG: launched_by, **tags_of(mode, only)}
-    return ask(opened, Request("index_source", key, tags))
+    return submit_request(opened, Request("index_source", key, tags))
 
 
 @contextmanager
-def asked_for(
+def request_runs(
     settings: Settings, wanted: Mapping[str, Collection[str]], mode: "Mode"
 ) -> "Iterator[Callable[[str], RunOutcome] | None]":
     """If other machines do the runs, request all of them at once and yield a function that follows one.
@@ -183,9 +183,9 @@ def asked_for(
         return
     with instance(settings) as opened:
         requests = {
-            key: ask_for_index(settings, key, opened, mode=mode, only=sorted(names)) for key, names in wanted.items()
+            key: request_index_run(settings, key, opened, mode=mode, only=sorted(names)) for key, names in wanted.items()
         }
-        yield lambda key: followed(settings, requests[key], opened)
+        yield lambda key: follow_request(settings, requests[key], opened)
 
 
 def taken_out(settings: Settings) -> set[str]:
@@ -193,10 +193,10 @@ def taken_out(settings: Settings) -> set[str]:
     from docindex_dagster.defs import shared
 
     with instance(settings) as opened:
-        return shared.taken_out_of(opened, settings)
+        return shared.removed_keys(opened, settings)
 
 
-def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance") -> "RunOutcome":
+def follow_request(settings: Settings, request: "Request", opened: "dg.DagsterInstance") -> "RunOutcome":
     """Wait until the run of a request has ended and its results are searchable; return its outcome.
 
     Raises:
@@ -209,8 +209,8 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
     from docindex_dagster.objects.shared_stores import wait_until_published
     from docindex_dagster.runner.runs import RunOutcome
 
-    with interrupts.noted() as check_interrupt:
-        run = requests.follow(opened, request)
+    with interrupts.interrupt_check() as check_interrupt:
+        run = requests.follow_run(opened, request)
         metadata = requests.reported(opened, run.run_id)
         if not run.is_success:
             return RunOutcome(run.run_id, False, _numbers(metadata), (reason(opened, run.run_id),))  # noqa: FBT003
@@ -231,9 +231,9 @@ def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command l
 
     if settings.storage.url is not None:
         with instance(settings) as opened:
-            return followed(settings, ask_for_removal(key, opened, launched_by), opened).failures
+            return follow_request(settings, request_removal(key, opened, launched_by), opened).failures
     with removing(settings, key, lambda owner: events.emit(events.Waiting(key, owner))):
-        if has_record(Layout(settings.home)):
+        if has_recorded_runs(Layout(settings.home)):
             from docindex_dagster.defs.jobs import forget_source
 
             with instance(settings) as opened:
@@ -241,12 +241,12 @@ def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command l
     return ()
 
 
-def ask_for_removal(key: str, opened: "dg.DagsterInstance", launched_by: "Launcher" = "command line") -> "Request":
+def request_removal(key: str, opened: "dg.DagsterInstance", launched_by: "Launcher" = "command line") -> "Request":
     """Request a run of `remove_source` from any machine that is free."""
-    from docindex_dagster.defs.requests import Request, ask
+    from docindex_dagster.defs.requests import Request, submit_request
     from docindex_dagster.defs.tags import LAUNCHER_TAG
 
-    return ask(opened, Request("remove_source", key, {LAUNCHER_TAG: launched_by}))
+    return submit_request(opened, Request("remove_source", key, {LAUNCHER_TAG: launched_by}))
 
 
 def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -267,16 +267,16 @@ class RecordedRuns:
 
     def newest(self, limit: int) -> "list[Job]":
         """Return the newest runs that index or remove a source, as jobs."""
-        if not has_record(Layout(self._settings.home)):
+        if not has_recorded_runs(Layout(self._settings.home)):
             return []
         from docindex_dagster.defs import recorded_runs
 
         with instance(self._settings) as opened:
-            return recorded_runs.newest(opened, self._settings, limit)
+            return recorded_runs.newest_jobs(opened, self._settings, limit)
 
     def get(self, run_id: str) -> "Job | None":
         """Return a run as a job; None if it does not exist."""
-        if not has_record(Layout(self._settings.home)):
+        if not has_recorded_runs(Layout(self._settings.home)):
             return None
         from docindex_dagster.defs import recorded_runs
 

@@ -243,12 +243,12 @@ def _remove(settings: Settings, name: str | None) -> None:
 def _import(settings: Settings, file: Path, name: str | None) -> None:
     from docindex_dagster.graph.scip import table
     from docindex_dagster.graph.scip.format import read_index
-    from docindex_dagster.graph.scip.importing import imported
+    from docindex_dagster.graph.scip.importing import import_calls
 
     source, layout = _resolve_source(settings, name), Layout(settings.home)
     opened = read_index(file)
     with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
-        found = imported(opened, source.path.resolve(), _chunks(layout, source.key))
+        found = import_calls(opened, source.path.resolve(), _chunks(layout, source.key))
         table.add(layout, source.key, found.table)
     for sentence in found.refusals():
         console.err.print(in_line(sentence), soft_wrap=True)

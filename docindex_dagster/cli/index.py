@@ -22,7 +22,7 @@ from docindex_dagster.core.urls import is_url
 from docindex_dagster.render import console
 from docindex_dagster.sources import registry, removed_sources
 from docindex_dagster.sources.paths import expanded, normal
-from docindex_dagster.status.summary import summary_of, summary_of_settled
+from docindex_dagster.status.summary import summary_of, summary_of_up_to_date
 
 if TYPE_CHECKING:
     from docindex_dagster.runner.entries import Mode
@@ -63,7 +63,7 @@ def index(
     If docindex watch is running, it does the work, which is faster.
     """
     _check_options(sources or (), full=full, verify=verify)
-    progress.hand_over(wait, json=json)
+    progress.continue_in_background(wait, json=json)
     wanted: dict[str, set[str]] = {}  # the names of files by source; empty for all files
     added: list[str] = []
     for argument in sources or ():
@@ -200,7 +200,7 @@ def _find_up_to_date(
         except (DocindexError, OSError):  # the run reports it
             state = None
         if state is not None:
-            found[key] = summary_of_settled(key, state, time.monotonic() - started)
+            found[key] = summary_of_up_to_date(key, state, time.monotonic() - started)
             if not quiet:
                 console.out.print(sentence_of(found[key]))
     return found
@@ -231,7 +231,7 @@ def index_sources(
     from docindex_dagster.stores import link_files, maintenance
 
     summaries = []
-    with writing(settings) as layout, dagster_runs.asked_for(settings, wanted, mode) as follow:
+    with writing(settings) as layout, dagster_runs.request_runs(settings, wanted, mode) as follow:
         for number, (key, names) in enumerate(wanted.items(), start=1):
             started = time.monotonic()
             position = f"{number} of {len(wanted)}" if len(wanted) > 1 else ""
@@ -273,7 +273,7 @@ def _file(argument: str) -> tuple[str, str] | None:
     """
     file = normal(argument)
     settings = load_settings(by_url=False)
-    found = registry.located(settings, file)
+    found = registry.locate_path(settings, file)
     if not file.is_file():
         if found is None or os.path.lexists(file):
             return None
@@ -301,7 +301,7 @@ def _resolve_argument(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     folder = expanded(argument)
     looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
     if is_url(argument) and not os.path.lexists(folder):
-        known = [source.key for source in registry.cloned_from(settings, argument)]
+        known = [source.key for source in registry.sources_following(settings, argument)]
         return (known, False) if known else (_declare(argument), True)
     declared = registry.sources(settings)
     is_name = argument in {source.name for source in declared.values()} or "/" not in argument

@@ -9,17 +9,17 @@ import typer
 from docindex_dagster.cli import INTERRUPTED, progress
 from docindex_dagster.cli.common import Json, Yes
 from docindex_dagster.cli.selected_project import chosen
-from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
-from docindex_dagster.core.privileges import leads_out
+from docindex_dagster.core.errors import DeclaredError, NotARepositoryRootError, SourceError
+from docindex_dagster.core.privileges import reads_outside
 from docindex_dagster.core.safe_text import in_line
 from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.core.trust import check_project
 from docindex_dagster.render import console
-from docindex_dagster.sources.paths import check_way, expanded, normal
+from docindex_dagster.sources.paths import check_redirection, expanded, normal
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
-    from docindex_dagster.sources.folder_checks import LeftOut, Outlook
+    from docindex_dagster.sources.folder_checks import SkippedEntries, Outlook
     from docindex_dagster.sources.model import Source
 
 _MAX_LANGUAGES = 6  # languages per type of file
@@ -70,7 +70,7 @@ def _root(folder: Path | None) -> Path:
         DeclaredError: The folder has a project, or, if none is given, is inside one.
     """
     if folder is not None:
-        check_way(expanded(folder))
+        check_redirection(expanded(folder))
         root = normal(expanded(folder))
         if not root.is_dir():
             raise SourceError(f"{root} is not a folder" if root.exists() else f"{root} not found")
@@ -120,19 +120,19 @@ def _preview(source: "Source", *, quiet: bool) -> "Outlook":
     Raises:
         SourceError: As for `look_ahead`.
     """
-    from docindex_dagster.sources.folder_checks import look_ahead
+    from docindex_dagster.sources.folder_checks import preview_source
 
-    if leads_out(source.path, "."):
+    if reads_outside(source.path, "."):
         raise SourceError(
             f"cannot index {source.path}: its .git has links or borrows objects; `docindex index .` explains why"
         )
     try:
         with progress.shown(source.key, quiet=quiet):
-            return look_ahead(source)
+            return preview_source(source)
     except KeyboardInterrupt:
         console.failure("interrupted; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
-    except NoRootError as error:
+    except NotARepositoryRootError as error:
         raise SourceError(
             f"git cannot read the .git of {source.path}: repair it, or index the files without it by running "
             "`docindex source add . --kind library` in that folder"
@@ -186,9 +186,9 @@ def _such_as(out: "LeftOut") -> str:
 
 def _estimate(outlook: "Outlook", settings: "Settings") -> str:
     """Return an estimate for the duration of the first run, and its basis."""
-    from docindex_dagster.sources.folder_checks import CHUNKS_A_SECOND, START_S
+    from docindex_dagster.sources.folder_checks import CHUNKS_PER_SECOND, START_S
 
-    (low, high), (slow, fast) = outlook.seconds, CHUNKS_A_SECOND
+    (low, high), (slow, fast) = outlook.seconds, CHUNKS_PER_SECOND
     if high < _MINUTE * 2:
         span = f"{low} to {high} seconds" if low < high else f"{low} seconds"
     else:

@@ -28,7 +28,7 @@ from docindex_dagster.serving.jobs.model import Listener
 def main() -> None:
     """Run the job and record its outcome."""
     descriptor = int(sys.argv[2])
-    writer = journal.inherited(descriptor)
+    writer = journal.inherited_writer(descriptor)
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores SIGINT
         signal.signal(number, signal.default_int_handler)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
@@ -75,14 +75,14 @@ def _removed(settings: Settings, run: Run) -> dict[str, Any]:
     from docindex_dagster.cli.sources import undeclare
     from docindex_dagster.runner.runs import RunOutcome
     from docindex_dagster.sources import config_edits
-    from docindex_dagster.status.summary import end_of
+    from docindex_dagster.status.summary import outcome_summary
 
     started = time.monotonic()
     config_edits.check_removable(settings.root, run.source)
     failures = dagster_runs.remove(settings, run.source, launched_by="serve")
     was_declared = not failures and undeclare(settings, run.source)
     return {
-        **end_of(run.source, RunOutcome(run.run_id, not failures, failures=failures)),
+        **outcome_summary(run.source, RunOutcome(run.run_id, not failures, failures=failures)),
         "was_declared": was_declared,
         "seconds": round(time.monotonic() - started, 2),
     }

@@ -109,11 +109,11 @@ def _examine(settings: Settings) -> "Iterator[Finding]":
         yield from examine(layout)
         return
     from docindex_dagster.objects import garbage_collection
-    from docindex_dagster.objects.shared_stores import bucket_of
+    from docindex_dagster.objects.shared_stores import configured_bucket
 
     if layout.current.exists():
         yield from examine(layout, has_tables=False)
-    for source, problem in garbage_collection.problems(bucket_of(settings)):
+    for source, problem in garbage_collection.problems(configured_bucket(settings)):
         yield Finding(source, "object store", problem)
 
 

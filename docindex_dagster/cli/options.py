@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json, TopK, view_of
 from docindex_dagster.cli.selected_project import load_project
-from docindex_dagster.core.signatures import of_fields, with_parameters
+from docindex_dagster.core.signatures import parameters_from_fields, with_parameters
 from docindex_dagster.operations.listing import Listing
 from docindex_dagster.render import console
 
@@ -55,13 +55,13 @@ def request_options(
     """
     types = get_type_hints(request)  # without their validators
     return with_parameters(
-        of_fields(request, lambda name, field: Annotated[_plain(types[name]), _option(name, field)], without), before
+        parameters_from_fields(request, lambda name, field: Annotated[_plain(types[name]), _option(name, field)], without), before
     )
 
 
 def command_of(operation: Listing[Any]) -> Callable[..., None]:
     """Return the command for an operation that lists results."""
-    argument = next(of_fields(operation.request))
+    argument = next(parameters_from_fields(operation.request))
     description = typer.Argument(
         help=operation.request.model_fields[argument.name].description, metavar=argument.name.upper()
     )

@@ -107,7 +107,7 @@ class Wait(StrEnum):
     SEARCH = "search"
 
 
-def hand_over(wait: Wait, *, json: bool) -> None:
+def continue_in_background(wait: Wait, *, json: bool) -> None:
     """For `--wait search`, run this command in a background process, and exit when that process detaches.
 
     Raises:

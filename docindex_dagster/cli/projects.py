@@ -43,7 +43,7 @@ def project_list(json: Json = False) -> None:
             "used_at": datetime.fromtimestamp(found.used_at, UTC).isoformat(timespec="seconds"),
             "megabytes": round(found.size / _MEGABYTE, 1),
         }
-        for found in folders.kept()
+        for found in folders.folder_indexes()
     ]
     if json:
         console.as_json([*known, *kept])
@@ -81,7 +81,7 @@ def project_forget(
 
     path = Path(os.path.expanduser(name)).absolute()  # noqa: PTH111 it keeps a `~` that it cannot expand
     named = [project for project in projects.known() if name == project.name or path == project.root]
-    kept = [found for found in folders.kept() if {path, path.resolve()} & {found.root, *found.folders}]
+    kept = [found for found in folders.folder_indexes() if {path, path.resolve()} & {found.root, *found.folders}]
     if len(named) > 1:
         raise SourceError(f"{name} is ambiguous: use {' or '.join(str(project.root) for project in named)}")
     if not named and not kept:
@@ -96,7 +96,7 @@ def project_forget(
 def _drop(found: "FolderIndex") -> None:
     from docindex_dagster.runner import folders
 
-    if not folders.drop(found):
+    if not folders.delete_index(found):
         raise SourceError(f"cannot delete the index of {found.root}: another process is creating it")
     console.out.print(f"removed the index of {_joined(list(map(str, found.folders)))}")
 

@@ -14,7 +14,7 @@ from docindex_dagster.runner import journal
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
-    from docindex_dagster.objects.bucket import Listed
+    from docindex_dagster.objects.bucket import ObjectInfo
     from docindex_dagster.stores.prune import Orphan
 
 
@@ -65,9 +65,9 @@ def _objects(settings: Settings, *, remove: bool) -> "list[Listed] | None":
     if settings.storage.url is None:
         return None
     from docindex_dagster.objects import garbage_collection
-    from docindex_dagster.objects.shared_stores import bucket_of
+    from docindex_dagster.objects.shared_stores import configured_bucket
 
-    return (garbage_collection.collect if remove else garbage_collection.unnamed)(bucket_of(settings))
+    return (garbage_collection.collect if remove else garbage_collection.unnamed)(configured_bucket(settings))
 
 
 def _orphans(layout: Layout, *, erase: bool) -> "list[Orphan]":

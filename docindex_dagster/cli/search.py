@@ -136,13 +136,13 @@ def search(
 
 def _pack(view: "View", request: SearchRequest, tokens: int, *, as_json: bool) -> None:
     from docindex_dagster.operations.context import ContextRequest, context
-    from docindex_dagster.search.context import nothing_in
+    from docindex_dagster.search.context import empty_reason
 
     packed = context(view, ContextRequest(**dict(request), tokens=tokens))
     if as_json:
         console.as_json(packed)
     else:
-        console.plain(packed.markdown or nothing_in(packed))
+        console.plain(packed.markdown or empty_reason(packed))
 
 
 def _check_ranked(*, is_limited: bool, is_for_listing: bool) -> None:

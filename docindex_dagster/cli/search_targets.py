@@ -17,7 +17,7 @@ from docindex_dagster.render import console
 from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import folder_checks, registry
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import check_way, expanded
+from docindex_dagster.sources.paths import check_redirection, expanded
 from docindex_dagster.sources.projects import Choice, choose
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader
@@ -87,7 +87,7 @@ def _of_project(paths: Sequence[Path]) -> View | None:
         if selected_project.is_named():
             raise SourceError(f"some paths are not indexed by {chosen.root}: search them without --project")
         for path in paths:  # only now: what the project indexes is trusted, wherever it is
-            check_way(path)
+            check_redirection(path)
     return None
 
 
@@ -97,7 +97,7 @@ def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tupl
     generation = read_generation(Layout(settings.home))
     located = []
     for path in paths:
-        found = registry.located(settings, path)
+        found = registry.locate_path(settings, path)
         if found is None or generation is None or found[0].key not in generation.sources:
             return settings, []
         located.append(found)
@@ -111,7 +111,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
         common.check_size(path if path.is_dir() else path.parent, yes=yes)
     found = folders.index_for(paths, wants_graph=wants_graph)
     settings = found.settings
-    located = [place for path in paths if (place := registry.located(settings, path))]
+    located = [place for path in paths if (place := registry.locate_path(settings, path))]
     sources = list({source.key: source for source, _ in located}.values())
     try:
         with progress.shown(" and ".join(source.key for source in sources), quiet=not console.err.is_terminal):

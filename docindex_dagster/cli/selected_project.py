@@ -3,7 +3,7 @@
 from contextvars import ContextVar
 
 from docindex_dagster.core.safe_text import in_line
-from docindex_dagster.core.settings import Settings, untrusted
+from docindex_dagster.core.settings import Settings, untrusted_message
 from docindex_dagster.core.settings import load_settings as load_settings_at
 from docindex_dagster.render import console
 from docindex_dagster.sources.projects import Choice, choose
@@ -87,7 +87,7 @@ def load_settings(*, by_url: bool = True) -> Settings:
 
 def _reporting(settings: Settings) -> Settings:
     """Warn, once, about settings that are ignored because they are not trusted; return the settings."""
-    note = untrusted(settings)
+    note = untrusted_message(settings)
     if note and note != _reported.get():
         _reported.set(note)
         console.warning(note)

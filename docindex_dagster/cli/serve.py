@@ -117,7 +117,7 @@ def mcp(
     from docindex_dagster.cli.memory import memory_of
     from docindex_dagster.cli.watch import in_background
     from docindex_dagster.search.live_index import LateLive, Live
-    from docindex_dagster.serving.fold_scheduler import folding
+    from docindex_dagster.serving.fold_scheduler import fold_in_background
     from docindex_dagster.serving.mcp_server import serve
     from docindex_dagster.serving.memory_tools import MemoryTools
     from docindex_dagster.serving.tools import CollectingTools, Tools
@@ -130,7 +130,7 @@ def mcp(
         return
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
-    folds = folding(settings, [memory.bound]) if memory else nullcontext()
+    folds = fold_in_background(settings, [memory.bound]) if memory else nullcontext()
     with in_background(settings) if watch else nullcontext(), folds:
         memory_tools = MemoryTools(memory) if memory else None
         serve(Tools(live, dagster_runs.outcomes, Path.cwd()), memory_tools, CollectingTools.of(live))
@@ -163,7 +163,7 @@ def serve(
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.cli.memory import memory_of
     from docindex_dagster.search.live_index import Live
-    from docindex_dagster.serving.fold_scheduler import folding
+    from docindex_dagster.serving.fold_scheduler import fold_in_background
     from docindex_dagster.serving.http.app import build_app, run
     from docindex_dagster.serving.http.security import LOGIN, Access, is_loopback
     from docindex_dagster.serving.http.served_project import Served
@@ -199,7 +199,7 @@ def serve(
             console.out.print(f"open this link to log in (it works once): {link}", soft_wrap=True)
     traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
     app = build_app(served, has_page=not no_ui, traces=traces)
-    folds = folding(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()
+    folds = fold_in_background(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()
     with closing(traces) if traces else nullcontext(), folds:
         run(app, host, port)
 

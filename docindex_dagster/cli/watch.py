@@ -66,7 +66,7 @@ def watch(
             lock = stack.enter_context(writing(settings)).watch_lock
             # Only one process watches everything; the others wait for this lock.
             is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
-            check_interrupt = stack.enter_context(interrupts.noted())
+            check_interrupt = stack.enter_context(interrupts.interrupt_check())
             shown_on = console.err if json else console.out
             _index_edits(
                 settings, _Runner(as_json=json), check_interrupt, shown_on, named=named, poll=poll, is_alone=is_alone

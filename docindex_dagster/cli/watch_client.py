@@ -19,9 +19,9 @@ from docindex_dagster.runner.watching.messages import (
     Refused,
     Request,
     Taken,
-    answer_in,
-    line_of,
-    name_of,
+    parse_answer,
+    encode_line,
+    short_socket_path,
     state_of,
 )
 
@@ -88,12 +88,12 @@ def _answers(connection: socket.socket, settings: Settings, keys: Collection[str
     """Yield the answers to the request, until the other process is gone or sends something invalid."""
     try:
         connection.settimeout(_TIMEOUT_S)
-        with name_of(Layout(settings.home).watch_socket) as name:
+        with short_socket_path(Layout(settings.home).watch_socket) as name:
             connection.connect(name)
-        connection.sendall(line_of(Request(state_of(settings), tuple(keys))))
+        connection.sendall(encode_line(Request(state_of(settings), tuple(keys))))
         with connection.makefile("rb") as lines:
             while line := lines.readline(LONGEST_LINE):
-                yield answer_in(line)
+                yield parse_answer(line)
                 connection.settimeout(None)
     except (OSError, ValueError):
         return

@@ -75,7 +75,7 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
     """Extract symbols and imports in one pass over the tree. Text that is not code in this language has none."""
     if not has_symbols(language):
         return Outline()
-    if is_rubble(tree.root_node):
+    if is_token_heap(tree.root_node):
         return Outline(imports=())
     captures = run_query(tree, language)
     return Outline(
@@ -86,7 +86,7 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
     )
 
 
-def is_rubble(root: "Node") -> bool:
+def is_token_heap(root: "Node") -> bool:
     """Return whether the parser produced a flat heap of tokens, on which a query would take quadratic time."""
     return any(node.is_error and node.child_count > _TOKEN_HEAP for node in (root, *root.children))
 

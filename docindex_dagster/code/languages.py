@@ -87,6 +87,6 @@ def has_symbols(language: str) -> bool:
     return bool(known and known.queries)
 
 
-def holds_symbols(language: str) -> bool:
+def can_contain_symbols(language: str) -> bool:
     """Return whether symbols and imports can be extracted from files in this language or from code embedded in them."""
     return language in HOSTS or has_symbols(language)

@@ -18,7 +18,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _LOOP_LOCK = Lock()
 
 
-def beside(call: Callable[[], _T]) -> Callable[[], _T]:
+def start_in_thread(call: Callable[[], _T]) -> Callable[[], _T]:
     """Start a call in another thread, and return a function that waits for its result or raises its error.
 
     This pays off for calls that release the GIL, as Tantivy and numpy do. If no thread is free by the time the result
@@ -33,7 +33,7 @@ def beside(call: Callable[[], _T]) -> Callable[[], _T]:
     return result
 
 
-def in_two_threads(calls: Sequence[Callable[[], None]]) -> None:
+def run_in_two_threads(calls: Sequence[Callable[[], None]]) -> None:
     """Make all calls in this thread and another one, which share a queue."""
     queue = iter(calls)
 
@@ -41,7 +41,7 @@ def in_two_threads(calls: Sequence[Callable[[], None]]) -> None:
         for call in queue:
             call()
 
-    other = beside(work) if len(calls) > 1 else work
+    other = start_in_thread(work) if len(calls) > 1 else work
     work()
     other()
 
@@ -85,7 +85,7 @@ def _event_loop() -> "AbstractEventLoop":
     return loop
 
 
-class Attempts(Generic[_Key, _T]):
+class BackgroundCalls(Generic[_Key, _T]):
     """Calls that may outlast their caller's timeout, with at most one in flight per name."""
 
     def __init__(self) -> None:

@@ -15,14 +15,14 @@ from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from docindex_dagster.core import events
-from docindex_dagster.core.garbage_collection import give_back
+from docindex_dagster.core.garbage_collection import release_memory
 
 Result = TypeVar("Result")
 _SAFE_PATH = "PYTHONSAFEPATH"
 _starting = Lock()
 
 
-def result_of(work: Callable[[], Result]) -> Result:
+def run_in_child_process(work: Callable[[], Result]) -> Result:
     """Return the result of `work`, run in a child process. Both `work` and its result must be picklable.
 
     Do not call this from the main thread: a signal that interrupts it would not end the child process.
@@ -33,7 +33,7 @@ def result_of(work: Callable[[], Result]) -> Result:
     context = multiprocessing.get_context("spawn")  # not fork: this process may have LanceDB threads
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
-    with out_of_reach():
+    with shielded_from_interrupts():
         process.start()
     theirs.close()  # so that the pipe closes when the child process ends
     try:
@@ -54,7 +54,7 @@ def result_of(work: Callable[[], Result]) -> Result:
 
 
 @contextmanager
-def out_of_reach() -> Iterator[None]:
+def shielded_from_interrupts() -> Iterator[None]:
     """Shield processes started in the block from Ctrl-C, and from modules in the working directory.
 
     They end with this process. The working directory is often a source, which may contain its own `struct.py`.
@@ -94,7 +94,7 @@ def _work(pipe: Connection) -> None:
     work = _receive(pipe)
     with events.listening(lambda event: _send(pipe, event)):
         result = work()
-    give_back()  # before the parent process allocates memory for the result
+    release_memory()  # before the parent process allocates memory for the result
     _send(pipe, (result,))
 
 

@@ -44,15 +44,15 @@ class DeclaredError(SourceError):
     """A source is already declared."""
 
 
-class NoRootError(SourceError):
+class NotARepositoryRootError(SourceError):
     """A folder is not the root of a git working tree, or its `.git` is invalid."""
 
 
-class NotThereError(SourceError):
+class RevisionNotFoundError(SourceError):
     """A repository responds, but the followed branch, tag or commit does not exist in it."""
 
 
-class NoAnswerError(SourceError):
+class GitTimeoutError(SourceError):
     """Git was terminated because it, or the disk or server it was waiting for, timed out."""
 
 
@@ -170,7 +170,7 @@ class QuestionError(DocindexError):
     """A question file is invalid, or contains no questions to evaluate search with."""
 
 
-class CollectingOffError(DocindexError):
+class CollectionDisabledError(DocindexError):
     """A question cannot be recorded because the settings disable collection."""
 
 
@@ -206,11 +206,11 @@ class LLMTimeoutError(LLMError):
     """A request to a language model timed out."""
 
 
-class LLMBrokenError(LLMError):
+class LLMTruncatedError(LLMError):
     """The answer of a language model was cut off."""
 
 
-class LLMNonsenseError(LLMError):
+class LLMInvalidResponseError(LLMError):
     """An endpoint responded with something other than a language model's answer."""
 
 
@@ -242,11 +242,11 @@ class FullQueueError(JobError):
         super().__init__(message)
 
 
-class UsedKeyError(JobError):
+class ReusedKeyError(JobError):
     """The idempotency key of a request was already used for a different request."""
 
 
-class JobsOffError(JobError):
+class JobsDisabledError(JobError):
     """The server does not accept jobs."""
 
 
@@ -262,7 +262,7 @@ class LongMessageError(MessageError):
     """The text of a message is too long."""
 
 
-class RateError(DocindexError):
+class MessageRateError(DocindexError):
     """Messages exceed the rate limit; retry after `retry_after_s` seconds."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:

@@ -33,7 +33,7 @@ _MIN_FREE_BYTES, _MIN_FREE_INODES = 1 << 20, 64  # below these, an unspecific di
 
 
 @contextmanager
-def replacing(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object] | None = None) -> Iterator[Path]:
+def atomic_write(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object] | None = None) -> Iterator[Path]:
     """Yield an empty temporary file next to `path`; if the block succeeds, sync it and replace `path` with it.
 
     A replaced file keeps its permissions, and its owner and group if this user may set them. Until then, only this
@@ -116,12 +116,12 @@ def stamp(path: Path) -> tuple[int, ...] | None:
 def _remove_abandoned(path: Path) -> None:
     """Remove temporary files for `path` that killed processes left behind."""
     for file in path.parent.glob(f".{escape(path.name)}.*.tmp"):
-        process = writer(file)
+        process = writer_pid(file)
         if process is not None and not is_running(process):
             file.unlink(missing_ok=True)
 
 
-def writer(file: Path) -> int | None:
+def writer_pid(file: Path) -> int | None:
     """Return the ID of the process that created a temporary file with `replacing`; None for any other file."""
     match = _TEMPORARY.fullmatch(file.name)
     return int(match["process"]) if match else None

@@ -20,7 +20,7 @@ def gc_disabled() -> Iterator[None]:
 
 
 @contextmanager
-def loading(module: str) -> Iterator[None]:
+def frozen_import(module: str) -> Iterator[None]:
     """Exempt the objects of a large module from garbage collection while it is imported and afterwards.
 
     Does nothing if the module is already loaded.
@@ -33,7 +33,7 @@ def loading(module: str) -> Iterator[None]:
     gc.freeze()
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Return free memory to the system, since Arrow's allocator and the C library hold on to it.
 
     Takes a few milliseconds. Without glibc, only Arrow's memory is returned.

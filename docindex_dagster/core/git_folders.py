@@ -54,7 +54,7 @@ def git_folder(root: Path) -> Path:
         SourceError: The `.git` file is longer than a path.
     """
     entry = root / ".git"
-    return root / text_of(entry).removeprefix("gitdir: ") if entry.is_file() else entry
+    return root / read_git_file(entry).removeprefix("gitdir: ") if entry.is_file() else entry
 
 
 def common_folder(root: Path) -> Path:
@@ -64,10 +64,10 @@ def common_folder(root: Path) -> Path:
         SourceError: A file that names it is longer than a path.
     """
     folder = git_folder(root)
-    return (folder / text_of(folder / "commondir")).resolve()
+    return (folder / read_git_file(folder / "commondir")).resolve()
 
 
-def earlier_work_tree(tree: Path, within: Path, is_entered: Callable[[Path], bool]) -> Path | None:
+def preceding_worktree(tree: Path, within: Path, is_entered: Callable[[Path], bool]) -> Path | None:
     """Return the first worktree below a folder that precedes a linked worktree of the same repository, or None.
 
     The main worktree comes first. Only worktrees that the repository itself lists count.
@@ -96,10 +96,10 @@ def _linked_work_trees(common: Path, _: tuple[int, ...] | None) -> tuple[Path, .
     """Return the roots of a repository's linked worktrees, sorted; cached until the folder's stamp changes."""
     if not (common / "worktrees").is_dir():
         return ()
-    return tuple(sorted(Path(text_of(entry / "gitdir")).parent.resolve() for entry in (common / "worktrees").iterdir()))
+    return tuple(sorted(Path(read_git_file(entry / "gitdir")).parent.resolve() for entry in (common / "worktrees").iterdir()))
 
 
-def text_of(file: Path) -> str:
+def read_git_file(file: Path) -> str:
     """Return the text of one of git's small files; empty if it does not exist. Never blocks on a FIFO.
 
     Raises:
@@ -122,7 +122,7 @@ def text_of(file: Path) -> str:
     return os.fsdecode(text).rstrip("\r\n")
 
 
-def borrowed(root: Path) -> list[Path]:
+def external_references(root: Path) -> list[Path]:
     """List the external references of a repository: symlinks in its git folders, and alternate object stores.
 
     Git creates no symlinks there, and one that points inside may lead to a folder with more of them. The git folders

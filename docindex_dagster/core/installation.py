@@ -13,9 +13,9 @@ from typing import Literal
 DISTRIBUTION = "docindex-dagster"
 """Name on PyPI, where `docindex` is a different project."""
 
-Way = Literal["uv tool", "uvx", "pip"]
+InstallMethod = Literal["uv tool", "uvx", "pip"]
 
-_COMMANDS: dict[Way, str] = {
+_COMMANDS: dict[InstallMethod, str] = {
     "uv tool": "uv tool install {}",
     "uvx": "uvx --from {} docindex …",
     "pip": "pip install {}",
@@ -25,14 +25,14 @@ _MADE_BY_UV = re.compile(r"^uv *=", re.MULTILINE)
 _PACKAGE = Path(__file__).parents[1]
 
 
-def needs_extra(what: str, extra: str) -> str:
+def missing_extra_message(what: str, extra: str) -> str:
     """Return an error message that tells how to install the extra that `what` needs."""
     name, location = (".", " in the clone of docindex") if is_clone() else (DISTRIBUTION, "")
     requirement = f"'{name}[{extra}]'"
-    return f"{what} needs an extra: {_COMMANDS[way()].format(requirement)}{location}"
+    return f"{what} needs an extra: {_COMMANDS[install_method()].format(requirement)}{location}"
 
 
-def way(prefix: Path | None = None) -> Way:
+def install_method(prefix: Path | None = None) -> InstallMethod:
     """Return how docindex is installed.
 
     Args:
@@ -41,10 +41,10 @@ def way(prefix: Path | None = None) -> Way:
     prefix = Path(sys.prefix) if prefix is None else prefix
     if prefix.name == DISTRIBUTION and (prefix / "uv-receipt.toml").is_file():
         return "uv tool"
-    return "uvx" if is_of_uvx(prefix) else "pip"
+    return "uvx" if is_uvx_environment(prefix) else "pip"
 
 
-def is_of_uvx(prefix: Path) -> bool:
+def is_uvx_environment(prefix: Path) -> bool:
     """Return whether `uvx` created an environment in uv's cache, where `uv cache clean` removes it.
 
     `uv run` also creates one for a script, named after the script; it does not count.
@@ -72,14 +72,14 @@ def is_clone() -> bool:
     return isinstance(origin, dict) and "dir_info" in origin
 
 
-def pages_folder() -> Path | None:
+def docs_folder() -> Path | None:
     """Return the documentation folder; None if docindex was installed without it."""
     return next((folder for folder in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if folder.is_dir()), None)
 
 
 def pages() -> dict[str, Path]:
     """Return the documentation pages by name, sorted by path."""
-    folder = pages_folder()
+    folder = docs_folder()
     return {file.stem: file for file in sorted(folder.rglob("*.md"))} if folder is not None else {}
 
 

@@ -11,7 +11,7 @@ _MAX_PENDING = 4096  # signals, one byte each
 
 
 @contextmanager
-def noted() -> Iterator[Callable[[], None]]:
+def interrupt_check() -> Iterator[Callable[[], None]]:
     """Yield a function that raises KeyboardInterrupt if SIGINT or SIGTERM arrived since the block started.
 
     Python writes each signal to a pipe, regardless of its handler and even if the exception is swallowed. Outside the

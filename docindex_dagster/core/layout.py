@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from docindex_dagster.core import confinement
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.hashing import digest
 
 _EVERYTHING = b"*\n"  # in a `.gitignore`
@@ -117,7 +117,7 @@ class Layout:
         ignore = self.home / ".gitignore"
         size = len(_EVERYTHING)
         if not ignore.is_file() or ignore.stat().st_size != size or ignore.read_bytes() != _EVERYTHING:
-            with replacing(ignore, 0o600) as temporary:
+            with atomic_write(ignore, 0o600) as temporary:
                 temporary.write_bytes(_EVERYTHING)
 
     def entries(self, folder: Path) -> list[Path]:

@@ -201,7 +201,7 @@ def holder(path: Path) -> Holder | None:
         os.close(descriptor)
 
 
-def was_held_by_the_dead(path: Path) -> bool:
+def was_abandoned(path: Path) -> bool:
     """Return whether the last `exclusive` holder of a lock died or failed while it held it. Writes nothing."""
     try:
         return path.stat().st_size > 0 and holder(path) is None
@@ -210,7 +210,7 @@ def was_held_by_the_dead(path: Path) -> bool:
 
 
 @contextmanager
-def step_noted(note: Note, stage: str) -> Iterator[None]:
+def recording_step(note: Note, stage: str) -> Iterator[None]:
     """Record in a lock that the block runs a stage, and its progress."""
     due = 0.0
 

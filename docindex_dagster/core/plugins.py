@@ -22,7 +22,7 @@ RERANKERS = "docindex.rerankers"
 STAGES = "docindex.stages"
 
 
-def offered(group: str) -> list[str]:
+def plugin_names(group: str) -> list[str]:
     """Return the names of a group's entry points in installed packages, sorted."""
     return sorted(entry_points(group=group).names)
 
@@ -45,7 +45,7 @@ class Plugins(Generic[T]):
 
     def names(self) -> list[str]:
         """Return all names, built-in ones first."""
-        return [*self.ours, *(name for name in offered(self.group) if name not in self.ours)]
+        return [*self.ours, *(name for name in plugin_names(self.group) if name not in self.ours)]
 
     def load(self, name: str) -> T:
         """Load the component with this name.

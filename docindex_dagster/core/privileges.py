@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from docindex_dagster.core.errors import SettingsError, SourceError
-from docindex_dagster.core.git_folders import borrowed
+from docindex_dagster.core.git_folders import external_references
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.trust import Privilege, trust_in
 from docindex_dagster.core.urls import local_path
@@ -144,7 +144,7 @@ def environment_privileges(root: Path) -> list[Privilege]:
     return _file_privileges(root, ENVIRONMENT_FILE)
 
 
-def without(
+def without_ignored(
     model: type[BaseModel], root: Path, values: Mapping[str, Any], ignored: Collection[Privilege]
 ) -> dict[str, Any]:
     """Return the content of a `docindex.toml` without the values that need one of the `ignored` privileges."""
@@ -164,7 +164,7 @@ def without(
     return kept
 
 
-def leads_out(root: Path, path: str) -> bool:
+def reads_outside(root: Path, path: str) -> bool:
     """Return whether a source reads outside the project and its own folder, for example through symlinks.
 
     The user who declares the folder may not be aware of this.
@@ -201,7 +201,7 @@ def _folders_read(root: Path, path: str) -> tuple[list[Path], list[Path]]:
     is_parent = Path(path).name == LIBRARY_PLACEHOLDER  # the project itself may have this name
     folders = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
     try:
-        references = borrowed(folder)
+        references = external_references(folder)
     except SourceError:  # the targets of its symlinks are unknown
         references = [folder / ".git"]
     return [Path(os.path.realpath(item)) for item in folders], [Path(os.path.realpath(item)) for item in references]

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from docindex_dagster.core.errors import ErasureError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 
 RESIDUE = 16  # consecutive bytes that count as residue
 _WINDOW = 12  # bytes
@@ -128,7 +128,7 @@ class Erased:
 
     def save(self, file: Path) -> None:
         """Save the state, in case this erasure is interrupted. The file is as confidential as the texts."""
-        with replacing(file, _OWNER_ONLY) as temporary, temporary.open("wb") as out:
+        with atomic_write(file, _OWNER_ONLY) as temporary, temporary.open("wb") as out:
             np.savez(out, ids=self.ids.hashes, texts=self.texts.hashes)
 
     @property

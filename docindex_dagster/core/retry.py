@@ -41,8 +41,8 @@ class Retry:
     def call(
         self,
         attempt: Callable[[], T],
-        is_passing: Callable[[BaseException], bool],
-        asked_s: Callable[[BaseException], float | None],
+        is_transient: Callable[[BaseException], bool],
+        requested_wait_s: Callable[[BaseException], float | None],
         sleep: Callable[[float], None] = time.sleep,
     ) -> T:
         """Return the result of the first successful attempt.
@@ -58,7 +58,7 @@ class Retry:
         """
         from tenacity import Retrying
 
-        return Retrying(**self._policy(is_passing, asked_s), sleep=sleep)(attempt)
+        return Retrying(**self._policy(is_transient, requested_wait_s), sleep=sleep)(attempt)
 
     async def call_async(
         self,

@@ -67,7 +67,7 @@ def in_line(text: str) -> str:
     return _ANY_UNSAFE.sub(lambda found: _shown(found[0]), text)
 
 
-def shortened(message: str, longest: int = _MAX_MESSAGE_CHARS) -> str:
+def truncate_middle(message: str, longest: int = _MAX_MESSAGE_CHARS) -> str:
     """Cut the middle out of a long message, for messages that repeat user input of any length."""
     if len(message) <= longest:
         return message
@@ -88,7 +88,7 @@ def with_reasons(what: str, reasons: Collection[tuple[str, str]], *, are_listed:
     return f"{what}: {named}"
 
 
-def escaped_in_xml(xml: str) -> str:
+def escape_xml(xml: str) -> str:
     """Escape every invisible character in XML, without changing its meaning, except for controls that XML lacks."""
     return _ANY_UNSAFE.sub(lambda found: _reference(found[0]), xml)
 

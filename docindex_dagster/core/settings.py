@@ -41,7 +41,7 @@ from docindex_dagster.core.privileges import (
     granted_folders,
     privileges_of,
     read_limited,
-    without,
+    without_ignored,
 )
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.trust import Privilege, Trust, check_owner, trust_in
@@ -272,7 +272,7 @@ def _one_of(builtin: tuple[str, ...], group: str) -> AfterValidator:
     """Return a validator that accepts built-in names, and plugins of an entry-point group."""
 
     def check(value: str) -> str:
-        if value not in builtin and value not in (others := plugins.offered(group)):
+        if value not in builtin and value not in (others := plugins.plugin_names(group)):
             names = ", ".join(repr(name) for name in (*builtin, *others))
             raise ValueError(f"{value!r} not found; must be one of {names}, or provided by another package")
         return value
@@ -659,7 +659,7 @@ class Settings(BaseSettings):
         return not (is_granted or real.is_relative_to(self.root.resolve()))
 
 
-def untrusted(settings: Settings) -> str:
+def untrusted_message(settings: Settings) -> str:
     """Return a message about the privileges that docindex ignores, and how to trust the project; empty if none."""
     if not settings.ignored:
         return ""
@@ -736,7 +736,7 @@ def _parse_settings(
     granted: frozenset[tuple[str, str]] | None,
 ) -> Settings:
     """Build the settings from the text of a file and the environment; cached, since a run loads them repeatedly."""
-    settings = check_settings(root, without(Settings, root, _parse_toml(text), ignored))
+    settings = check_settings(root, without_ignored(Settings, root, _parse_toml(text), ignored))
     settings._ignored, settings._granted = ignored, granted  # noqa: SLF001 our own
     return settings
 

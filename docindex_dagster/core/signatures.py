@@ -32,7 +32,7 @@ def with_parameters(parameters: Iterable[Parameter], before: str = "") -> Callab
     return decorate
 
 
-def of_keys(keywords: type) -> Iterator[Parameter]:
+def parameters_from_keys(keywords: type) -> Iterator[Parameter]:
     """Yield an optional parameter for each key of a TypedDict."""
     for name, annotation in keywords.__annotations__.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
@@ -43,7 +43,7 @@ def _described(_: str, field: FieldInfo) -> object:
     return Annotated[field.annotation, *field.metadata, Field(description=field.description)]
 
 
-def of_fields(
+def parameters_from_fields(
     model: type[BaseModel],
     annotated: Callable[[str, FieldInfo], object] = _described,
     without: Collection[str] = (),

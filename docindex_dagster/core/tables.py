@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from docindex_dagster.core import files
-from docindex_dagster.core.files import replacing, reporting_full_disk
+from docindex_dagster.core.files import atomic_write, reporting_full_disk
 from docindex_dagster.core.hashing import digest, digest_parts
 
 _OURS = b"docindex."
@@ -179,7 +179,7 @@ def write(path: Path, table: pa.Table) -> bool:
     # Vectors do not compress, and trying doubles the time.
     has_vectors = any(pa.types.is_fixed_size_list(field.type) for field in table.schema)
     compression = {"compression": "none"} if has_vectors else _COMPRESSED
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         pq.write_table(table, temporary, **_PLAIN, **compression)
         written = files.stamp(temporary)
     found = files.stamp(path)  # differs if another process has replaced the file since
@@ -196,7 +196,7 @@ def copy(source: Path, path: Path, version: str) -> bool:
     if metadata_value(source, VERSION) != version:
         return False
     if metadata_value(path, VERSION) != version or _read(path) is None:
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             shutil.copyfile(source, temporary)
     return True
 
@@ -253,7 +253,7 @@ def _content_metadata(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes]
     return {key: value for key, value in (metadata or {}).items() if key.startswith(_OURS) and key != STARTED_NS}
 
 
-def joined_by_path(parts: list[pa.Table]) -> pa.Table:
+def concat_sorted_by_path(parts: list[pa.Table]) -> pa.Table:
     """Concatenate tables and sort the rows by path, stably.
 
     Empties the list, and frees each column after copying it, so large tables are not in memory twice.
@@ -280,7 +280,7 @@ def _order(paths: pa.ChunkedArray) -> pa.Array | None:
     return None if np.all(row_ranks[1:] >= row_ranks[:-1]) else pa.array(np.argsort(row_ranks, kind="stable"))
 
 
-def replaced(table: pa.Table, paths: Sequence[str], new: pa.Table) -> pa.Table:
+def replace_rows(table: pa.Table, paths: Sequence[str], new: pa.Table) -> pa.Table:
     """Return a table in which the rows of some files are replaced.
 
     Args:

@@ -23,7 +23,7 @@ from typing import Any
 from platformdirs import user_cache_path, user_config_path
 
 from docindex_dagster.core.errors import OwnershipError, SettingsError
-from docindex_dagster.core.files import replacing, stamp
+from docindex_dagster.core.files import atomic_write, stamp
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.safe_text import command
@@ -227,7 +227,7 @@ def _changing() -> Iterator[dict[str, Any]]:
     with exclusive(store().with_suffix(".lock"), f"process {os.getpid()}", on_wait=lambda _: None):
         stored = _read_store()
         yield stored
-        with replacing(store(), 0o600) as temporary:
+        with atomic_write(store(), 0o600) as temporary:
             temporary.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 

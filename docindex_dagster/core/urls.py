@@ -58,7 +58,7 @@ def repository_name(url: str) -> str:
     return re.split(r"[/:]", location)[-1] or "repository"
 
 
-def place_of(url: str) -> str:
+def repository_location(url: str) -> str:
     """Return the host and path of a repository URL, which are the same for all protocols."""
     scp = None if "://" in url else _SCP.fullmatch(url)
     if scp is not None:

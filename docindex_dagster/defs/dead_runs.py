@@ -62,12 +62,12 @@ def process_tags(run_id: str) -> dict[str, str]:
 
 def begin(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
     """Record this process in a run, and let it keep its database connections until it ends."""
-    hold(instance)
+    keep_connections(instance)
     instance.add_run_tags(run_id, process_tags(run_id))
     _hold_liveness_lock(instance, settings, run_id)
 
 
-def hold(instance: dg.DagsterInstance) -> None:
+def keep_connections(instance: dg.DagsterInstance) -> None:
     """Let an instance keep its connections until it is closed or the server ends them."""
     instance.optimize_for_webserver(_STATEMENT_TIMEOUT_MS, _CONNECTION_LIFETIME_S, _MAX_OVERFLOW)
     for storage in (instance.run_storage, instance.event_log_storage, instance.schedule_storage):

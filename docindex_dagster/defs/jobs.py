@@ -86,10 +86,10 @@ def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> 
         locks = shared.locks_of(context.instance, settings)
         if locks is not None:
             held.enter_context(locks.exclusive(key, owner, wait))
-        prepared.withdraw(shared_stores.bucket_of(settings), key, context.run_id)
+        prepared.withdraw(shared_stores.configured_bucket(settings), key, context.run_id)
         drop_caches(layout, key, wait)
         if key in registry.sources(settings):
-            shared.note_taken_out(context.instance, settings, key)  # otherwise the sensor would add it again
+            shared.note_removed(context.instance, settings, key)  # otherwise the sensor would add it again
         yield
 
 
@@ -183,7 +183,7 @@ def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
         current_settings = project.read_settings()
-        removed = shared.taken_out_of(context.instance, current_settings)
+        removed = shared.removed_keys(context.instance, current_settings)
         declared = [key for key in registry.sources(current_settings) if key not in removed]
         at = context.scheduled_execution_time
         weekday = get_args(Weekday)[at.astimezone(ZoneInfo(current_settings.schedule.timezone)).weekday()]
@@ -237,6 +237,6 @@ def stores_due(context: dg.SensorEvaluationContext, project: Project) -> dg.Sens
         return dg.SensorResult(skip_reason="no maintenance is due")
     last = last_runs(context.instance, {MAINTENANCE_TAG: "true"})
     is_resting = not last.failures and time.time() < last.ended + _REST_S
-    if is_resting or not last.may_ask():
+    if is_resting or not last.may_request():
         return dg.SensorResult(skip_reason=f"{reason}; the last run is still in progress, or has just ended")
     return dg.SensorResult(run_requests=[dg.RunRequest(tags={REASON_TAG: reason})])

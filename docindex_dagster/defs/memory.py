@@ -21,7 +21,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import dead_runs, metadata
 from docindex_dagster.defs.outcomes import CANCELED, FINISHED, MOST_REQUESTS, LastRuns, as_dagster_failure, last_runs
 from docindex_dagster.defs.resources import Project
-from docindex_dagster.defs.sensors import MEMORY_INTERVAL_S, Remembered
+from docindex_dagster.defs.sensors import MEMORY_INTERVAL_S, CursorPart
 from docindex_dagster.defs.tags import DOMAINS, DOMAINS_NAME, PARTITION_TAG, REASON_TAG
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import fold, is_wordless, reason, state_of, why_due
@@ -115,14 +115,14 @@ fold_memory = dg.define_asset_job(
 )
 
 
-class _Requested(Remembered):
+class _Requested(CursorPart):
     """State of a domain for which a run was requested, and when."""
 
     state: str = ""
     at: float = 0  # seconds since the epoch; 0: no request
 
 
-class _Cursor(Remembered):
+class _Cursor(CursorPart):
     """Cursor: the domains in the order in which they were checked."""
 
     asked: dict[str, _Requested] = Field(default_factory=dict)

@@ -68,7 +68,7 @@ _DOCINDEX_ERRORS = {name for name, value in vars(errors).items() if isinstance(v
 _LONGEST = 500  # characters in a failure reason
 
 
-def of_sources(
+def runs_of_sources(
     instance: dg.DagsterInstance, keys: Collection[str], ending: dg.DagsterRun | None = None
 ) -> dict[str, Runs]:
     """Return the runs of sources that have any.
@@ -177,7 +177,7 @@ class LastRuns:
         """Whether a run is queued or in progress, so that another one would be redundant."""
         return self.status is not None and self.status not in FINISHED
 
-    def may_ask(self, longest_s: float = _LONGEST_DELAY_S) -> bool:
+    def may_request(self, longest_s: float = _LONGEST_DELAY_S) -> bool:
         """Return whether to request another run: none is unfinished, and the delay after the last failure is over."""
         return not self.is_unfinished and self.may_try_again(time.time(), longest_s)
 

@@ -80,9 +80,9 @@ class SharedRun(RunResource):
             if locks is not None:
                 self._held = stack.enter_context(locks.exclusive(key, f"run {self._run.run_id}", wait))
                 self._note = _both(self._note, self._held)
-            self._bucket = shared_stores.bucket_of(settings)
+            self._bucket = shared_stores.configured_bucket(settings)
             if self._is_full():  # a full run reuses nothing, so it can repair lost tables
-                self._base = prepared.read(self._bucket, prepared.object_of(key))
+                self._base = prepared.read(self._bucket, prepared.pointer_name(key))
             else:
                 self._base = prepared.pull(self._bucket, Layout(settings.home), key)
             yield self
@@ -259,7 +259,7 @@ def store_checks() -> dg.AssetChecksDefinition:
 def prepared_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Compare the pointers with what is published."""
     first = next(shared_stores.read_published(project.read_settings()).pending(), None)
-    if first is None or not last_runs(context.instance, {PUBLISHER_TAG: "true"}).may_ask(_LONGEST_DELAY_S):
+    if first is None or not last_runs(context.instance, {PUBLISHER_TAG: "true"}).may_request(_LONGEST_DELAY_S):
         return dg.SensorResult(skip_reason=dg.SkipReason("nothing is pending, or a publication is in progress"))
     tags = {**PUBLISHER_TAGS, REASON_TAG: f"tables of {first.source} are pending"}
     return dg.SensorResult(run_requests=[dg.RunRequest(tags=tags)])

@@ -45,7 +45,7 @@ _REQUESTED_BY = {
 }
 
 
-def newest(instance: dg.DagsterInstance, settings: Settings, limit: int) -> list[Job]:
+def newest_jobs(instance: dg.DagsterInstance, settings: Settings, limit: int) -> list[Job]:
     """Return the newest runs that index or remove a source. Only `one` reads failure reasons, each from a file."""
     records = instance.get_run_records(limit=limit)
     return [job for record in records if (job := _as_job(record, settings)) is not None]

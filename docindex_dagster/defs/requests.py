@@ -60,7 +60,7 @@ class Request:
         return cls(**json.loads(base64.urlsafe_b64decode(key)))
 
 
-def ask(instance: dg.DagsterInstance, request: Request) -> Request:
+def submit_request(instance: dg.DagsterInstance, request: Request) -> Request:
     """Request a run, and return the request."""
     instance.add_dynamic_partitions(REQUESTS_NAME, [request.as_partition()])
     return request
@@ -76,7 +76,7 @@ def pending(instance: dg.DagsterInstance) -> Iterator[Request]:
             instance.delete_dynamic_partition(REQUESTS_NAME, key)
 
 
-def follow(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
+def follow_run(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
     """Announce the steps of a requested run, and return the run once it has ended.
 
     Raises:

@@ -14,7 +14,7 @@ from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
-from docindex_dagster.core.settings import Settings, load_settings, untrusted
+from docindex_dagster.core.settings import Settings, load_settings, untrusted_message
 from docindex_dagster.defs import dead_runs
 from docindex_dagster.defs.tags import FULL_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
 from docindex_dagster.embedding.protocol import Embedder
@@ -82,7 +82,7 @@ class RunResource(Project):
         if context.run is None or PARTITION_TAG not in context.run.tags:
             raise dg.Failure("no partition selected: a run indexes exactly one source, so select its partition")
         self._run, self._log, self._settings, self._stages = context.run, context.log, self.read_settings(), None
-        if self._log and (distrust := untrusted(self._settings)):
+        if self._log and (distrust := untrusted_message(self._settings)):
             self._log.warning(distrust)
         if context.instance and self._run.run_id:
             dead_runs.begin(context.instance, self._settings, self._run.run_id)

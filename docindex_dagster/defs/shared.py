@@ -32,8 +32,8 @@ def known(instance: dg.DagsterInstance, settings: Settings) -> Settings:
         return settings
     from docindex_dagster.objects import shared_stores
 
-    found = shared_stores.known_published(settings)
-    layout, removed = Layout(found.home), taken_out_of(instance, settings)
+    found = shared_stores.settings_of_published(settings)
+    layout, removed = Layout(found.home), removed_keys(instance, settings)
     for key in removed - removed_sources.all_of(layout):
         removed_sources.note(layout, key)
     for key in removed_sources.all_of(layout) - removed:
@@ -41,14 +41,14 @@ def known(instance: dg.DagsterInstance, settings: Settings) -> Settings:
     return found
 
 
-def taken_out_of(instance: dg.DagsterInstance, settings: Settings) -> set[str]:
+def removed_keys(instance: dg.DagsterInstance, settings: Settings) -> set[str]:
     """Return the keys of declared sources that were removed from the index."""
     if settings.storage.url is None:
         return removed_sources.all_of(Layout(settings.home))
     return set(instance.get_dynamic_partitions(WITHDRAWN_NAME))
 
 
-def note_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
+def note_removed(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
     """Record that a source was removed from the index."""
     if settings.storage.url is None:
         removed_sources.note(Layout(settings.home), key)
@@ -56,7 +56,7 @@ def note_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -
         instance.add_dynamic_partitions(WITHDRAWN_NAME, [key])
 
 
-def forget_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
+def forget_removed(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
     """Forget that a source was removed, so that it is treated like any other again."""
     if settings.storage.url is None:
         removed_sources.forget(Layout(settings.home), key)

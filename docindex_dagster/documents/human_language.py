@@ -64,11 +64,11 @@ def _scores(text: str) -> dict[str, float]:
     """Return the probability of each language for a text; they sum to 1."""
     scores: dict[str, float] = defaultdict(float)
     for tag, score in _identifier().rank(text):
-        scores[of_tag(tag) or tag] += score
+        scores[parse_language_tag(tag) or tag] += score
     return scores
 
 
-def of_tag(tag: str) -> str | None:
+def parse_language_tag(tag: str) -> str | None:
     """Return the language of a tag such as `de`, `pt-BR` or `zh_CN`; None if it is not a language tag."""
     found = _TAG.fullmatch(tag.lower())
     return _ALIASES.get(found[1], found[1]) if found else None

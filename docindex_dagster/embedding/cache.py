@@ -42,7 +42,7 @@ def reusable_tables(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
         yield from _of_model(_spilled(layout.spilled_vectors("").with_name(name)), model)
 
 
-def settle(layout: Layout, key: str, embeddings: pa.Table) -> None:
+def clear_spill(layout: Layout, key: str, embeddings: pa.Table) -> None:
     """Clear the spill of a source whose `embeddings` are written; cache the vectors that the table lacks."""
     spill = VectorSpill(layout, key)
     for rows in spill.parts():
@@ -213,7 +213,7 @@ def embed(
     former = former.select(list(COLUMNS)) if former is not None and set(COLUMNS) <= set(former.column_names) else None
     if full:
         former = None if former is None else former.filter(pc.not_equal(former["model"], embedder.name))
-        settle(layout, key, embeddings_schema(embedder.dimension).empty_table())
+        clear_spill(layout, key, embeddings_schema(embedder.dimension).empty_table())
         cached.forget(embedder.name)
     tables_elsewhere = () if full else reusable_tables(layout, key, embedder.name)
     result = build_embeddings(chunks, None if full else previous, embedder, key, tables_elsewhere, keep=spill.add)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docindex_dagster.core.errors import EmbeddingError, first_line
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.embedding.model_folder import MODULES, WEIGHTS, ModelFolder, is_complete, read_folder, sha256
 from docindex_dagster.embedding.protocol import Vectors
 
@@ -158,7 +158,7 @@ def require(extra: str) -> None:
         EmbeddingError: it is not installed; the message names the extra to install.
     """
     if find_spec("sentence_transformers") is None:
-        raise EmbeddingError(needs_extra(extra, extra))
+        raise EmbeddingError(missing_extra_message(extra, extra))
 
 
 def _cached_folder(model: str, extra: str) -> Path | None:

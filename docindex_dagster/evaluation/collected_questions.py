@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docindex_dagster.core.errors import AccessError, QueryError
-from docindex_dagster.core.files import append, replacing, reporting_full_disk
+from docindex_dagster.core.files import append, atomic_write, reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.references import Reference, parse
@@ -32,7 +32,7 @@ _Place = tuple[str, str]  # a source, and a path with line numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class CollectResult:
     """The result of recording a question: whether it is in the file now, and whether that is a change."""
 
     question: str
@@ -41,7 +41,7 @@ class Noted:
     is_new: bool
 
 
-def collect(settings: Settings, question: str, target: Target, origin: Origin) -> Noted:
+def collect(settings: Settings, question: str, target: Target, origin: Origin) -> CollectResult:
     """Record that a passage answers a question, unless it is already recorded.
 
     Raises:
@@ -63,10 +63,10 @@ def collect(settings: Settings, question: str, target: Target, origin: Origin) -
             if len(before) + len(added) > MOST_BYTES:
                 raise QueryError(f"{file} is full: move its contents to another file, and evaluate that one")
             append(file, added, _WITH_GROUP if settings.access.group else _OWN)
-    return Noted(values["question"], target, is_noted=True, is_new=is_new)
+    return CollectResult(values["question"], target, is_noted=True, is_new=is_new)
 
 
-def take_back(settings: Settings, question: str, target: Target) -> Noted:
+def delete_answer(settings: Settings, question: str, target: Target) -> CollectResult:
     """Delete the record that a passage answers a question, whoever recorded it. Other lines are not changed.
 
     Raises:
@@ -78,9 +78,9 @@ def take_back(settings: Settings, question: str, target: Target) -> Noted:
         before = _read(file)
         after = _without(before, text, place)
         if after != before:
-            with replacing(file, _OWN) as temporary:
+            with atomic_write(file, _OWN) as temporary:
                 temporary.write_bytes(after)
-    return Noted(text, target, is_noted=False, is_new=after != before)
+    return CollectResult(text, target, is_noted=False, is_new=after != before)
 
 
 def noted_places(settings: Settings, question: str) -> frozenset[tuple[str, str]]:

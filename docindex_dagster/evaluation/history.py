@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from docindex_dagster.evaluation.questions import IndexedFile, Question, Target, is_account, most_common
+from docindex_dagster.evaluation.questions import IndexedFile, Question, Target, is_change_log, most_common
 from docindex_dagster.search.query import FUNCTION_WORDS
 from docindex_dagster.sources import git
 from docindex_dagster.sources.classify import classify_name
@@ -131,7 +131,7 @@ _LAST_SECOND = 253_402_300_799  # of the year 9999
 _MAX_MESSAGE_BYTES = 4096  # of a message, enough for its subject
 
 
-def is_of_program(author: str) -> bool:
+def is_bot(author: str) -> bool:
     """Return whether a bot made a commit, judging by the name and email address of its author."""
     return _BOT.search(author) is not None
 
@@ -152,7 +152,7 @@ def question_of(message: str) -> str | None:
     return text if len(words) >= _MIN_WORDS and len(text) <= _MAX_LENGTH and not _CHORE.search(text) else None
 
 
-def speaks_of_tests(question: str) -> bool:
+def is_about_tests(question: str) -> bool:
     """Return whether a question is about tests. Tests do not count as answers to other questions."""
     return _TEST_TOPIC.search(question) is not None
 
@@ -224,10 +224,10 @@ def _question(
     if not answers or not all(path in files for path in answers):
         return None
     _, _, author, email, _, _, message = commit.fields
-    if is_of_program(f"{decode(author).text} <{decode(email).text}>"):
+    if is_bot(f"{decode(author).text} <{decode(email).text}>"):
         return None
     text = question_of(decode(message[:_MAX_MESSAGE_BYTES]).text)
-    if text is None or speaks_of_tests(text) or (source.secrets == "skip" and find_secrets(text)):
+    if text is None or is_about_tests(text) or (source.secrets == "skip" and find_secrets(text)):
         return None
     return Question(
         f"{source.key}@{commit.commit[:_ID_LENGTH]}",
@@ -246,7 +246,7 @@ def _may_answer(path: str, files: Mapping[str, IndexedFile]) -> bool:
         kind = classify_name(name_to_path(path))
         source_type = kind.source_type if kind is not None else ""
     is_data = source_type == "doc" and _TEST_FOLDER.search(path) is not None  # test data
-    return source_type in _ANSWERING and not is_data and not is_account(path, source_type)
+    return source_type in _ANSWERING and not is_data and not is_change_log(path, source_type)
 
 
 def _distinct(questions: Sequence[Question]) -> list[Question]:

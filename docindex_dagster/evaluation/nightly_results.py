@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.evaluation.configuration import Configuration
@@ -26,8 +26,8 @@ from docindex_dagster.search.scope import without_branches
 from docindex_dagster.stores.reader import Reader, open_reader
 
 NIGHTS = 7  # remembered per question
-FEWEST = 20  # questions in common; an interval of fewer means little
-TRIFLE = 0.01  # a negligible change of NDCG@10
+MIN_QUESTIONS = 20  # questions in common; an interval of fewer means little
+NEGLIGIBLE = 0.01  # a negligible change of NDCG@10
 _FORMAT = 1
 _DIGITS = 4
 Scores = Mapping[str, Sequence[float]]  # NDCG@10 of the last nights by question, the newest last
@@ -46,7 +46,7 @@ class Change:
     @property
     def is_drop(self) -> bool:
         """Whether answers are worse."""
-        return self.difference is not None and self.difference.high < 0 and self.difference.mean <= -TRIFLE
+        return self.difference is not None and self.difference.high < 0 and self.difference.mean <= -NEGLIGIBLE
 
 
 def changes(answers: Sequence[Answer], before: Scores) -> Iterator[Change]:
@@ -62,7 +62,7 @@ def _change(name: str, answers: Sequence[Answer], before: Scores) -> Change:
         for answer in answers
         if (past := before.get(identity(answer.question)))
     ]
-    enough = len(differences) >= FEWEST
+    enough = len(differences) >= MIN_QUESTIONS
     return Change(name, len(differences), intervals(differences)[0] if enough else None)
 
 
@@ -72,7 +72,7 @@ def identity(question: Question) -> str:
     return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def remembered(answers: Sequence[Answer], before: Scores) -> dict[str, list[float]]:
+def merged_scores(answers: Sequence[Answer], before: Scores) -> dict[str, list[float]]:
     """Return the scores to remember after a night: those of the last nights, for the questions that it asked."""
     found = {}
     for answer in answers:
@@ -101,7 +101,7 @@ def write(file: Path, scores: Scores) -> None:
         FullDiskError: The disk is full.
     """
     text = json.dumps({"format": _FORMAT, "ndcg_10": dict(sorted(scores.items()))})
-    with replacing(file) as temporary:
+    with atomic_write(file) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
@@ -133,7 +133,7 @@ def evaluate_night(settings: Settings, warn: Callable[[str], None]) -> Night:
         return Night(None, ())
     answers = ask(Configuration(settings), reader, questions, sources=sources, warn=warn)
     before = read(layout.evaluation)
-    write(layout.evaluation, remembered(answers, before))
+    write(layout.evaluation, merged_scores(answers, before))
     return Night(report(answers, _WORST), tuple(changes(answers, before)), answers)
 
 

@@ -228,5 +228,5 @@ def _on_disk(settings: Settings, path: str) -> tuple[str, str] | None:
     """Return the source and name of a file given by its path on disk, relative to the project's folder."""
     if "\0" in path:
         raise _LineError("invalid path: it contains a NUL character")
-    found = registry.located(settings, settings.root / path)
+    found = registry.locate_path(settings, settings.root / path)
     return (found[0].key, found[1]) if found else None

@@ -137,6 +137,6 @@ def indexed_files(reader: Reader, key: str) -> dict[str, IndexedFile]:
     }
 
 
-def is_account(path: str, source_type: str) -> bool:
+def is_change_log(path: str, source_type: str) -> bool:
     """Return whether a file is a document that reports changes, such as a change log, judging by its path."""
     return source_type == "doc" and _CHANGE_LOG.search(path) is not None

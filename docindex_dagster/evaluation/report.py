@@ -40,7 +40,7 @@ class Report:
             "total": self.total.as_dict(),
             "by_source": [one.as_dict() for one in self.by_source],
             "by_language": [one.as_dict() for one in self.by_language],
-            "worst": [described(answer) for answer in self.worst],
+            "worst": [answer_as_dict(answer) for answer in self.worst],
         }
 
 
@@ -73,7 +73,7 @@ def grouped(answers: Sequence[Answer], key: Callable[[Answer], str]) -> Iterable
     return sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
-def described(answer: Answer) -> dict[str, Any]:
+def answer_as_dict(answer: Answer) -> dict[str, Any]:
     """Return the JSON form of an answer: the question, the expected targets with their ranks, and what was found."""
     question = answer.question
     return {
@@ -109,7 +109,7 @@ class Comparison:
             "difference": self.difference.as_dict(),
             "verdict": {name: verdict(one) for name, one in zip(NAMES, self.difference.metrics, strict=True)},
             "by_source": [one.as_dict() for one in self.by_source],
-            "changed": [{"first": described(before), "second": described(after)} for before, after in self.changed],
+            "changed": [{"first": answer_as_dict(before), "second": answer_as_dict(after)} for before, after in self.changed],
         }
 
 

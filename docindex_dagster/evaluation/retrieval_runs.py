@@ -10,7 +10,7 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.evaluation.configuration import Configuration
 from docindex_dagster.evaluation.metrics import DEPTH, Scores, scores
-from docindex_dagster.evaluation.questions import Place, Question, is_account, ranks
+from docindex_dagster.evaluation.questions import Place, Question, is_change_log, ranks
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
@@ -91,7 +91,7 @@ class _Session:
     def answer(self, question: Question) -> Answer:
         hits = self._hits(question)
         if question.is_of_history:
-            hits = [hit for hit in hits if not is_account(hit.path, hit.source_type)]
+            hits = [hit for hit in hits if not is_change_log(hit.path, hit.source_type)]
         places = tuple(Place(hit.source, hit.path, hit.start_line, hit.end_line) for hit in hits[:DEPTH])
         found = tuple(ranks(question, places))
         return Answer(question, places, found, scores(found))

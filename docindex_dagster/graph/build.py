@@ -23,26 +23,26 @@ from numpy.typing import NDArray
 from docindex_dagster.callgraph.extract.file import definitions_of_chunks
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import has_calls, read_configurations, rules_of
-from docindex_dagster.callgraph.modules import Modules, is_configuration
+from docindex_dagster.callgraph.modules import Modules, is_config_file
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.queries import MOST_STATEMENTS, Queries
 from docindex_dagster.callgraph.resolver.resolver import resolver as resolver_of
 from docindex_dagster.callgraph.table import References
-from docindex_dagster.callgraph.tabling import TIME_OUT, Limits, OverLimitError, Table
+from docindex_dagster.callgraph.tabling import TIME_OUT, Limits, LimitExceededError, Table
 from docindex_dagster.callgraph.units import Chunks, Unit
-from docindex_dagster.code.languages import HOSTS, holds_symbols
+from docindex_dagster.code.languages import HOSTS, can_contain_symbols
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage_collection import gc_disabled
 from docindex_dagster.core.schemas import COMMIT
-from docindex_dagster.core.tables import joined_by_path, replaced
+from docindex_dagster.core.tables import concat_sorted_by_path, replace_rows
 from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, concept_edges
 from docindex_dagster.graph.document_text import anchors, read_document, section_edges
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.failures import CUT_AS_TEXT, OTHER_LANGUAGE
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.reuse import KnownFiles, Offered, RecentUnits, news_of
+from docindex_dagster.graph.reuse import KnownFiles, OfferedKeys, RecentUnits, find_changes
 from docindex_dagster.graph.source_graph import (
     UNREADABLE,
     Graph,
@@ -105,7 +105,7 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
     files, irs = _without_commits(chunks), References(references)
     spans = spans_of(files)
     units = _units(files, spans, irs)
-    offered = Offered.of(units, units, MOST_STATEMENTS)
+    offered = OfferedKeys.of(units, units, MOST_STATEMENTS)
     index = Index.of([*units], *offered.keys_at({path: at for at, path in enumerate(units)}))
     modules = modules_of(files, spans)
     resolvers = _resolvers(units, modules, index, content)
@@ -134,9 +134,9 @@ def update_graph(
     units = _recent.units(versions, _unit_factory(files, spans, irs))
     known = KnownFiles.of(previous)
     changed = {path for path in units if known.made_from.get(path) != versions[path]}
-    seen = Offered.of(units, changed, MOST_STATEMENTS)
+    seen = OfferedKeys.of(units, changed, MOST_STATEMENTS)
     deleted = {path for path in known.rows if path not in units}
-    news = news_of(seen, known, deleted)
+    news = find_changes(seen, known, deleted)
     modules = modules_of(files, spans)
     if _are_configurations(news.paths, modules):
         return build_graph(chunks, references, content)
@@ -149,8 +149,8 @@ def update_graph(
     new = _extracted(_Source(files, irs, content, modules, resolvers, offered), to_resolve)
     inside = previous.nodes.slice(0, previous.nodes.num_rows - previous.nodes["path"].null_count)
     outdated = sorted({*to_resolve, *deleted})
-    nodes = replaced(inside, outdated, new.nodes)
-    return _with_outside(nodes, replaced(previous.triples, outdated, new.triples))
+    nodes = replace_rows(inside, outdated, new.nodes)
+    return _with_outside(nodes, replace_rows(previous.triples, outdated, new.triples))
 
 
 def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Units:
@@ -179,7 +179,7 @@ def _unit_factory(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Re
 def _are_configurations(paths: Iterable[str], modules: Modules) -> bool:
     """Return whether any of some paths configures imports, or did so before."""
     named = [path for path in paths if path.endswith((".json", ".mod", ".toml"))]
-    return any(map(is_configuration, named)) or (bool(named) and not read_configurations(modules).isdisjoint(named))
+    return any(map(is_config_file, named)) or (bool(named) and not read_configurations(modules).isdisjoint(named))
 
 
 def _resolvers(units: Units, modules: Modules, index: Index, content: Content) -> Callable[[], Queries]:
@@ -242,7 +242,7 @@ def _extracted(source: _Source, paths: Sequence[str]) -> Graph:
     parts = [*_parts(source, wanted)]
     nodes, triples = [part.nodes for part in parts], [part.triples for part in parts]
     parts.clear()
-    return Graph(joined_by_path(nodes), joined_by_path(triples))
+    return Graph(concat_sorted_by_path(nodes), concat_sorted_by_path(triples))
 
 
 def _parts(source: _Source, wanted: pa.Table) -> Iterator[Graph]:
@@ -283,7 +283,7 @@ def _files(
 
 
 def _as_problem(error: Exception) -> str:
-    return str(error) if isinstance(error, OverLimitError) else f"error: {type(error).__name__}: {first_line(error)}"
+    return str(error) if isinstance(error, LimitExceededError) else f"error: {type(error).__name__}: {first_line(error)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class _File:
         """
         content = self.source.content
         if time.monotonic() > ends_at:
-            raise OverLimitError(f"{TIME_OUT}the files before it took over {content.limits.source_s:g} s")
+            raise LimitExceededError(f"{TIME_OUT}the files before it took over {content.limits.source_s:g} s")
         edges, first = self._start_edges(), self.rows[0]
         if content.code and has_calls(edges.unit.language):
             edges.collect()
@@ -371,7 +371,7 @@ def _why_unread(language: str, source_type: str, *, has_structure: bool) -> str 
     if source_type not in _CODE_TYPES and language not in HOSTS:
         return None
     if not has_structure:
-        return CUT_AS_TEXT if holds_symbols(language) else OTHER_LANGUAGE
+        return CUT_AS_TEXT if can_contain_symbols(language) else OTHER_LANGUAGE
     return None if has_calls(language) or language in HOSTS else OTHER_LANGUAGE
 
 
@@ -423,7 +423,7 @@ def modules_of(chunks: pa.Table, spans: Mapping[str, tuple[int, int]]) -> Module
 def without_code(chunks: pa.Table) -> pa.Table:
     """Blank the text of code, which is most of it: graphs only read the text of documents and configurations."""
     modules = modules_of(chunks, spans_of(chunks))
-    settings = [*filter(is_configuration, modules.paths), *read_configurations(modules)]
+    settings = [*filter(is_config_file, modules.paths), *read_configurations(modules)]
     is_setting = pc.is_in(chunks["path"], pa.array(settings, pa.string()))
     is_read = pc.or_(pc.equal(chunks["source_type"], DOCUMENT), is_setting)
     at = chunks.schema.get_field_index("text")

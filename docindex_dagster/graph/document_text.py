@@ -71,7 +71,7 @@ class Prose:
         return [paragraph for paragraph in self.paragraphs if paragraph.level]
 
 
-def read_prose(text: str, *, goes_on: bool = False, targets: MutableMapping[str, Any] | None = None) -> Prose:
+def read_prose(text: str, *, may_start_in_code: bool = False, targets: MutableMapping[str, Any] | None = None) -> Prose:
     """Read the text of a chunk.
 
     Args:
@@ -84,7 +84,7 @@ def read_prose(text: str, *, goes_on: bool = False, targets: MutableMapping[str,
         return found
     tokens = _tokens(text, targets)
     shift = 0
-    if goes_on:
+    if may_start_in_code:
         fence = _open_fence(tokens, text)
         if not fence and not any(token.type in _CODE for token in tokens):
             return found  # it is all code
@@ -204,7 +204,7 @@ def section_node(path: str, titles: Sequence[str]) -> tuple[str, str]:
     return (f"{path}#{' > '.join(titles)}", "section") if titles else (path, "file")
 
 
-def goes_on(row: Mapping[str, Any]) -> bool:
+def may_start_in_code(row: Mapping[str, Any]) -> bool:
     """Return whether a chunk may begin inside a code block."""
     return bool(row["has_code"] and (row["part_number"] or 1) > 1)
 
@@ -215,7 +215,7 @@ def read_document(rows: Sequence[Mapping[str, Any]]) -> list[ReadChunk]:
     above: list[tuple[int, str]] = []
     found = []
     for row in rows:
-        prose = read_prose(row["text"], goes_on=goes_on(row), targets=targets)
+        prose = read_prose(row["text"], goes_on=may_start_in_code(row), targets=targets)
         heading_path = tuple(row["heading_path"] or ())
         places = [*_headings_by_line(prose, above)] if row["chunk_type"] == "section" else []
         if any(titles[: len(heading_path)] != heading_path for _, titles in places) or not places:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from docindex_dagster.core.safe_text import escaped, escaped_in_xml, in_line
+from docindex_dagster.core.safe_text import escaped, escape_xml, in_line
 from docindex_dagster.graph.analysis import as_networkx
 from docindex_dagster.graph.open_graph import OpenGraph
 
@@ -36,7 +36,7 @@ def export(graph: OpenGraph, form: Format) -> Iterator[str]:
             _make_graphml_safe(attributes)
         for *_, attributes in opened.edges(data=True):
             _make_graphml_safe(attributes)
-        text = escaped_in_xml(str(GraphMLWriter(opened, prettyprint=False)))
+        text = escape_xml(str(GraphMLWriter(opened, prettyprint=False)))
         yield text.replace("><", ">\n<")  # safe, because values escape both characters
         yield "\n"
 

@@ -31,7 +31,7 @@ from docindex_dagster.graph.source_graph import (
     CHUNKS_DIGITS,
     GRAPH_VERSION,
     NODES_TABLE,
-    OUTSIDE,
+    OUTSIDE_TYPES,
     TRIPLES_TABLE,
     UNREADABLE,
     Graph,
@@ -244,9 +244,9 @@ def _read_precise(layout: Layout, key: str, plan: GraphPlan) -> pa.Table:
 def _merge_precise(graph: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
     if not precise.num_rows:
         return graph
-    from docindex_dagster.graph.scip.merge import merged
+    from docindex_dagster.graph.scip.merge import merge_precise
 
-    return merged(graph, precise, chunks)
+    return merge_precise(graph, precise, chunks)
 
 
 def _reusable_graph(previous: Graph, precise: pa.Table, chunks: pa.Table, references: pa.Table) -> Graph:
@@ -326,7 +326,7 @@ def _restricted(graph: Graph, paths: pa.Array, chunk_ids: pa.ChunkedArray) -> tu
     triples = graph.triples.filter(pc.is_in(graph.triples["path"], paths))
     is_valid = pc.is_in(triples["chunk_id"], chunk_ids)
     for end in ("subject", "object"):
-        is_known = pc.or_(pc.is_in(triples[f"{end}_type"], pa.array(OUTSIDE)), pc.is_in(triples[end], nodes["node"]))
+        is_known = pc.or_(pc.is_in(triples[f"{end}_type"], pa.array(OUTSIDE_TYPES)), pc.is_in(triples[end], nodes["node"]))
         is_valid = pc.and_(is_valid, is_known)
     cut = pc.unique(triples["path"].filter(pc.invert(is_valid)))
     triples = triples.filter(is_valid)

@@ -110,7 +110,7 @@ def links(graph: "OpenGraph") -> Links:
     user, definer, node, strength = _join(references, homes, nodes)
     others = user != definer
     user, definer, node, strength = user[others], definer[others], node[others], strength[others]
-    return links_of(
+    return make_links(
         chunks,
         np.concatenate([user, definer]),
         np.concatenate([definer, user]),
@@ -146,7 +146,7 @@ def _sum_duplicates(entries: _Entries, columns: int) -> _Entries:
     return _Entries(places // columns, places % columns, value)
 
 
-def links_of(chunk_ids: pa.Array, start: Numbers, target: Numbers, weights: Weights) -> Links:
+def make_links(chunk_ids: pa.Array, start: Numbers, target: Numbers, weights: Weights) -> Links:
     """Return links between chunk numbers, with weights above 0; the weights of duplicate links are summed."""
     summed = _sum_duplicates(_Entries(start, target, weights), len(chunk_ids))
     begins = np.searchsorted(summed.row, np.arange(len(chunk_ids) + 1))

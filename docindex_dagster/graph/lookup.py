@@ -91,7 +91,7 @@ def _match_module(source: str, path: str, wanted: Sequence[str]) -> int:
     return 4 if all(name in remaining for name in wanted) else 0
 
 
-def symbols(graph: OpenGraph, name: str) -> list[list[int]]:
+def find_symbols(graph: OpenGraph, name: str) -> list[list[int]]:
     """Return the symbols that match a name best, each as a list of nodes; overloads count as one symbol.
 
     Raises:
@@ -118,7 +118,7 @@ def one(graph: OpenGraph, name: str) -> list[int]:
     Raises:
         QueryError: No symbol matches, or several do.
     """
-    found = symbols(graph, name)
+    found = find_symbols(graph, name)
     if len(found) > 1:
         raise _ambiguous(name, [symbol_of(graph, nodes[0]) for nodes in found])
     return found[0]

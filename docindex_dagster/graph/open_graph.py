@@ -108,7 +108,7 @@ class OpenGraph:
         begins, order = self._leaving
         return order[begins[node] : begins[node + 1]]
 
-    def reaching(self, node: int) -> _Numbers:
+    def incoming_edges(self, node: int) -> _Numbers:
         """Return the numbers of the edges that reach a node: shape (reaching,)."""
         begins, order = self._reaching
         return order[begins[node] : begins[node + 1]]

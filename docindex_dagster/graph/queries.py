@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import span
-from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, one, symbol_of, symbols
+from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, one, symbol_of, find_symbols
 from docindex_dagster.graph.open_graph import OpenGraph
 
 CALLS = frozenset({"calls"})
@@ -53,7 +53,7 @@ class Step:
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
-def nothing_known(graph: OpenGraph, question: str, name: str, to: str = "") -> str:
+def explain_no_edges(graph: OpenGraph, question: str, name: str, to: str = "") -> str:
     """Return a sentence for an answer without edges: which symbol has none, and what may be missing.
 
     Raises:
@@ -84,10 +84,10 @@ def unanswered(graph: OpenGraph, question: str, name: str, to: str, steps: Seque
         QueryError: No symbol matches, or several match an end of a path.
     """
     if question == "path":
-        return [] if steps else [nothing_known(graph, question, name, to)]
+        return [] if steps else [explain_no_edges(graph, question, name, to)]
     answered = {step.symbol for step in steps}
-    queried = [symbol_of(graph, nodes[0]) for nodes in symbols(graph, name)]
-    return [nothing_known(graph, question, symbol) for symbol in queried if symbol not in answered]
+    queried = [symbol_of(graph, nodes[0]) for nodes in find_symbols(graph, name)]
+    return [explain_no_edges(graph, question, symbol) for symbol in queried if symbol not in answered]
 
 
 def notes(graph: OpenGraph, question: str, name: str, to: str, steps: Sequence[Step]) -> list[str]:
@@ -144,7 +144,7 @@ def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = No
 
 def _answer_each(graph: OpenGraph, name: str, walk: Callable[[list[int]], Iterable[Step]]) -> list[Step]:
     """Return the steps from each symbol that a name matches."""
-    found = symbols(graph, name)
+    found = find_symbols(graph, name)
     return [replace(step, symbol=symbol_of(graph, nodes[0])) for nodes in found for step in walk(nodes)]
 
 

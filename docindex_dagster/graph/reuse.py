@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.callgraph.exported_symbols import Offers
+from docindex_dagster.callgraph.exported_symbols import LookupTables
 from docindex_dagster.callgraph.program import Index, Units
 from docindex_dagster.callgraph.units import Unit
 from docindex_dagster.graph.source_graph import UNREADABLE, Graph
@@ -29,7 +29,7 @@ _MOST_STATEMENTS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class ChangedKeys:
     """Differences from the known graph: changed keys, and the files that changed or were deleted."""
 
     keys: frozenset[int]
@@ -85,17 +85,17 @@ class KnownFiles:
         return Index.of(paths, *map(np.concatenate, parts))
 
 
-def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, deleted: AbstractSet[str]) -> News:
+def find_changes(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, deleted: AbstractSet[str]) -> ChangedKeys:
     """Return what changed in files that were read again, and in deleted files."""
     keys: set[int] = set()
     for path in {*seen, *deleted}:
         old, new = known.fingerprints(path), seen.get(path, {})
         keys.update(key for key in {*old, *new} if old.get(key) != new.get(key))
-    return News(frozenset(keys), frozenset({*seen, *deleted}))
+    return ChangedKeys(frozenset(keys), frozenset({*seen, *deleted}))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Offered(Mapping[str, Mapping[int, int]]):
+class OfferedKeys(Mapping[str, Mapping[int, int]]):
     """Fingerprints of what each file offers, by path and key."""
 
     _rows: Mapping[str, tuple[int, int]]  # begin and end of the keys of a path
@@ -138,7 +138,7 @@ class Offered(Mapping[str, Mapping[int, int]]):
 
 class _CachedUnit(NamedTuple):
     unit: Unit
-    offers: Offers  # depends only on the file
+    offers: LookupTables  # depends only on the file
     statements: int
 
 
@@ -152,7 +152,7 @@ class RecentUnits:
         self._statements = 0
         self._lock = Lock()
 
-    def get(self, made_from: str, make: Callable[[], Unit]) -> tuple[Unit, Offers]:
+    def get(self, made_from: str, make: Callable[[], Unit]) -> tuple[Unit, LookupTables]:
         """Return the unit made from this, and what it offers; call `make` if it is not cached."""
         with self._lock:
             known = self._cached.get(made_from)
@@ -160,7 +160,7 @@ class RecentUnits:
                 self._cached.move_to_end(made_from)
                 return known.unit, known.offers
         unit = make()
-        cached = _CachedUnit(unit, Offers(unit), unit.statements)
+        cached = _CachedUnit(unit, LookupTables(unit), unit.statements)
         with self._lock:
             if made_from not in self._cached:
                 self._cached[made_from] = cached
@@ -181,7 +181,7 @@ class _RecentUnitsView(Units):
         super().__init__(made_from, make)
         self._recent, self._made_from = recent, made_from
 
-    def offers(self, path: str) -> Offers:
+    def offers(self, path: str) -> LookupTables:
         """Return what a file offers to others."""
         self[path]
         return super().offers(path)

@@ -30,7 +30,7 @@ ANCHOR, LABEL = ANCHORS = "anchor", "label"
 SHARED = (EXTERNAL, CONCEPT)
 """Node types that belong to no source."""
 
-OUTSIDE = (EXTERNAL, UNRESOLVED, PACKAGE, MENTION, LINK, CONCEPT)
+OUTSIDE_TYPES = (EXTERNAL, UNRESOLVED, PACKAGE, MENTION, LINK, CONCEPT)
 """Node types that no file of the source defines."""
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
 """Names of the tables that store the nodes and triples of a graph."""
@@ -38,8 +38,8 @@ UNREADABLE = "configuration: "
 """Prefix of the problem of an unreadable file that configures imports; the edges of the file itself are complete."""
 CHUNKS_DIGITS = 32
 """Length of the prefix of `made_from` that identifies the chunks of a file."""
-PROVED = "edges_have_their_chunk"
-GRAPH_RULES = {PROVED: "Every edge of the graph has the chunk that proves it."}
+EDGES_PROVED = "edges_have_their_chunk"
+GRAPH_RULES = {EDGES_PROVED: "Every edge of the graph has the chunk that proves it."}
 
 
 class Node(NamedTuple):
@@ -88,7 +88,7 @@ def triple_table(triples: Sequence[Triple]) -> pa.Table:
 def outside_nodes(triples: pa.Table) -> pa.Table:
     """Return the endpoints of one source's triples that no file of the source defines, sorted by name."""
     ends = (triples.select([end, f"{end}_type"]).rename_columns(["node", "type"]) for end in ("object", "subject"))
-    outside = pa.concat_tables([table.filter(pc.is_in(table["type"], pa.array(OUTSIDE))) for table in ends])
+    outside = pa.concat_tables([table.filter(pc.is_in(table["type"], pa.array(OUTSIDE_TYPES))) for table in ends])
     outside = outside.group_by(["node", "type"]).aggregate([]).sort_by("node")
     names = pc.replace_substring_regex(outside["node"], "^[^:]*:", "", max_replacements=1)
     columns = {
@@ -155,7 +155,7 @@ def verify_graph(graph: Graph, chunks: pa.Table) -> None:
         VerificationError: The graph breaks a rule.
     """
     if strays := stray_edges(graph, chunks):
-        raise VerificationError("knowledge_graph", {PROVED: strays})
+        raise VerificationError("knowledge_graph", {EDGES_PROVED: strays})
 
 
 def stray_edges(graph: Graph, chunks: pa.Table) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Unpack
 
 from docindex_dagster.api import Index
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.integrations import Options, metadata_of
 
 try:
     from dspy import Prediction
 except ModuleNotFoundError as error:
-    raise ImportError(needs_extra("the retriever for DSPy", "dspy")) from error
+    raise ImportError(missing_extra_message("the retriever for DSPy", "dspy")) from error
 
 
 def retriever(index: Index, **options: Unpack[Options]) -> Callable[[str], Prediction]:

@@ -6,7 +6,7 @@ from typing import cast
 from pydantic import ConfigDict, Field
 
 from docindex_dagster.api import Index, Names
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.integrations import Options, metadata_of
 from docindex_dagster.search.model import Granularity, Mode, SourceType
 
@@ -15,7 +15,7 @@ try:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 except ModuleNotFoundError as error:
-    raise ImportError(needs_extra("the retriever for LangChain", "langchain")) from error
+    raise ImportError(missing_extra_message("the retriever for LangChain", "langchain")) from error
 
 
 class DocindexRetriever(BaseRetriever):

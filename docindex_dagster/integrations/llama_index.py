@@ -4,7 +4,7 @@ import asyncio
 from typing import Unpack
 
 from docindex_dagster.api import Index
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.integrations import Options, metadata_of
 from docindex_dagster.search.model import Hit
 
@@ -13,7 +13,7 @@ try:
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 except ModuleNotFoundError as error:
-    raise ImportError(needs_extra("the retriever for LlamaIndex", "llama-index")) from error
+    raise ImportError(missing_extra_message("the retriever for LlamaIndex", "llama-index")) from error
 
 # LlamaIndex writes metadata into prompts. Include only the fields that a model needs for citations.
 _PROMPT_FIELDS = {"source", "path", "start_line", "end_line", "symbol", "page"}

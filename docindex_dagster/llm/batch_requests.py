@@ -33,7 +33,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Inquiry:
+class QuestionBatch:
     """A series of questions to a model, with its token counts and failures.
 
     `accept` returns the part of an answer to keep, or None if the answer is unusable.

@@ -10,12 +10,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from docindex_dagster.core.errors import (
-    LLMBrokenError,
+    LLMTruncatedError,
     LLMError,
     LLMFailedError,
     LLMKeyError,
     LLMLimitError,
-    LLMNonsenseError,
+    LLMInvalidResponseError,
     LLMTimeoutError,
     LLMUnreachableError,
 )
@@ -25,7 +25,7 @@ from docindex_dagster.llm.chat import Availability, Delta, Item, Stream
 OUR_KEY = "DOCINDEX_LLM__API_KEY"
 _MAX_BACKOFF_S = 8.0
 _MAX_RETRY_AFTER_S = 60.0  # give up if the server asks for a longer wait
-_TRANSIENT_ERRORS = (LLMUnreachableError, LLMFailedError, LLMBrokenError)
+_TRANSIENT_ERRORS = (LLMUnreachableError, LLMFailedError, LLMTruncatedError)
 _TRANSIENT_STATUSES = {408, 409}
 _SERVER_ERROR = 500
 _REASONS = {
@@ -94,13 +94,13 @@ class Endpoint:
         """Return the error for a connection that failed, or that broke before the answer began."""
         return LLMUnreachableError(f"{self.host} cannot be reached; see llm.base_url")
 
-    def broke_off(self, why: str) -> LLMBrokenError:
+    def broke_off(self, why: str) -> LLMTruncatedError:
         """Return the error for an answer that broke off."""
-        return LLMBrokenError(f"the answer from {self.host} broke off ({why})")
+        return LLMTruncatedError(f"the answer from {self.host} broke off ({why})")
 
-    def invalid_answer(self) -> LLMNonsenseError:
+    def invalid_answer(self) -> LLMInvalidResponseError:
         """Return the error for a response that does not follow the API."""
-        return LLMNonsenseError(f"invalid completion from {self.host}; see llm.provider and llm.base_url")
+        return LLMInvalidResponseError(f"invalid completion from {self.host}; see llm.provider and llm.base_url")
 
 
 def unavailable(problem: str, model: str | None) -> Availability:
@@ -182,5 +182,5 @@ async def _with_timeout(items: Stream, endpoint: Endpoint) -> Stream:
             left_s -= time.monotonic() - started
             left_chars -= len(item.text) if isinstance(item, Delta) else 0
             if left_chars < 0:
-                raise LLMNonsenseError(f"{endpoint.host} answered more than {_MOST_CHARS:,} characters")
+                raise LLMInvalidResponseError(f"{endpoint.host} answered more than {_MOST_CHARS:,} characters")
             yield item

@@ -199,9 +199,9 @@ def anchors_in(code: Live, text: str) -> tuple[tuple[Anchor, ...], str]:
     return found or (), "".join(problems)
 
 
-def looked_at(code: Live, anchors: Sequence[Anchor], warnings: list[str], *, impact: bool) -> list[Anchored]:
+def check_anchors(code: Live, anchors: Sequence[Anchor], warnings: list[str], *, impact: bool) -> list[Anchored]:
     """Return what happened to code; all of it is unknown if the index is missing or, with a warning, unreadable."""
-    found = _ask_index(code, lambda reader: look(code.settings, reader, anchors, impact=impact), warnings)
+    found = _ask_index(code, lambda reader: inspect_anchors(code.settings, reader, anchors, impact=impact), warnings)
     if found is None:
         return [Anchored(anchor, "unknown", anchor.source, anchor.path, anchor.name) for anchor in anchors]
     return found
@@ -218,7 +218,7 @@ def _ask_index(code: Live, ask: Callable[[Reader], _Answer], problems: list[str]
     return None
 
 
-def code_found(code: Live, query: str, top_k: int, warnings: list[str]) -> tuple[Hit, ...]:
+def search_code(code: Live, query: str, top_k: int, warnings: list[str]) -> tuple[Hit, ...]:
     """Return the best hits of code and documents; none, with a warning, if nothing can be searched."""
     try:
         request = Request(query, top_k=top_k)
@@ -239,7 +239,7 @@ def anchors_of(reader: Reader, mentions: Sequence[Mention]) -> tuple[Anchor, ...
         return tuple(islice(dict.fromkeys(_find_anchors(reader, mentions)), MOST))
 
 
-def look(settings: Settings, reader: Reader, anchors: Sequence[Anchor], *, impact: bool = False) -> list[Anchored]:
+def inspect_anchors(settings: Settings, reader: Reader, anchors: Sequence[Anchor], *, impact: bool = False) -> list[Anchored]:
     """Check what happened to the code of anchors, in the index and on disk.
 
     Args:

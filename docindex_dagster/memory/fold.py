@@ -30,7 +30,7 @@ from docindex_dagster.core.errors import (
     SettingsError,
     StoreError,
 )
-from docindex_dagster.core.files import replacing, stamp, sync
+from docindex_dagster.core.files import atomic_write, stamp, sync
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
@@ -56,7 +56,7 @@ from docindex_dagster.memory.folded_messages import (
     write_folded,
 )
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone, Written, contents, oldest
+from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone, StoredMessage, current_messages, retention_start
 from docindex_dagster.memory.results import Folding, Receipt
 from docindex_dagster.memory.segments import Segments
 from docindex_dagster.stores import maintenance, prune
@@ -90,7 +90,7 @@ def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.
     waits_s = now() - tail[0].record.at / _MICROSECONDS if tail else 0
     if waits_s >= settings.memory.fold_minutes * 60:
         return f"the oldest of {len(tail):,} unfolded messages is {waits_s / 60:.0f} minutes old"
-    since = oldest(settings.memory.retention_days, int((now() - _A_DAY_S) * _MICROSECONDS))
+    since = retention_start(settings.memory.retention_days, int((now() - _A_DAY_S) * _MICROSECONDS))
     if since and (oldest_of(home, domain) or since) < since:
         return "messages are older than memory.retention_days"
     return None
@@ -154,8 +154,8 @@ class _Run:
         cut = self.log.cut()
         with span("memory.read"):
             read = self.log.read(before.offsets, cut)
-        since = oldest(self.settings.memory.retention_days, time.time_ns() // 1000)
-        messages = contents(before.messages, read.entries, since)
+        since = retention_start(self.settings.memory.retention_days, time.time_ns() // 1000)
+        messages = current_messages(before.messages, read.entries, since)
         known = _stored_ids(before, read.entries)
         current = {each.message.id for each in messages}
         has_tombstones = any(isinstance(entry.record, Tombstone) for entry in read.entries)
@@ -187,7 +187,7 @@ class _Run:
             receipt=receipt,
         )
 
-    def _publish(self, messages: Sequence[Written], cut: Offsets) -> list[str]:
+    def _publish(self, messages: Sequence[StoredMessage], cut: Offsets) -> list[str]:
         """Publish all messages up to a cut, and return warnings."""
         embedder = self.embedder or shared_embedder(self.settings.embedding)
         plan, warning = with_fallback(self.settings)
@@ -270,7 +270,7 @@ def _begin_erasure(home: Layout, gone: Collection[str], current: Collection[str]
 
     Ids of current messages are excluded, because forgotten messages may have been written again.
     """
-    with replacing(home.erasure) as temporary:
+    with atomic_write(home.erasure) as temporary:
         temporary.write_bytes(orjson.dumps(sorted({*gone, *_interrupted_ids(home)}.difference(current))))
 
 

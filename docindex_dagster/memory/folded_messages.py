@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from docindex_dagster.core.errors import StoreError
-from docindex_dagster.core.files import replacing, sync_new
+from docindex_dagster.core.files import atomic_write, sync_new
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.memory.message import Anchor, Message, Offsets, Written
+from docindex_dagster.memory.message import Anchor, Message, Offsets, StoredMessage
 from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, read_generation
 
@@ -44,7 +44,7 @@ MESSAGES = pa.schema(
 class Folded:
     """Contents of a generation: its messages by time, and the state of the log that they include."""
 
-    messages: tuple[Written, ...] = ()
+    messages: tuple[StoredMessage, ...] = ()
     offsets: Offsets = field(default_factory=Offsets)
     generation: Generation | None = None
 
@@ -84,7 +84,7 @@ def oldest_of(home: Layout, key: str) -> int | None:
     return None
 
 
-def write_folded(home: Layout, messages: Sequence[Written], offsets: Offsets) -> str:
+def write_folded(home: Layout, messages: Sequence[StoredMessage], offsets: Offsets) -> str:
     """Write and sync the file of a generation to be published; return its name, which is the revision.
 
     Raises:
@@ -99,7 +99,7 @@ def write_folded(home: Layout, messages: Sequence[Written], offsets: Offsets) ->
     name = digest(content)
     file = _file(home, name)
     if not file.exists():
-        with replacing(file) as temporary:
+        with atomic_write(file) as temporary:
             temporary.write_bytes(content)
         sync_new([file], home.home.parent)
     return name
@@ -127,6 +127,6 @@ def _file(home: Layout, name: str) -> Path:
     return home.messages / f"{name}.parquet"
 
 
-def _as_written(row: dict[str, Any]) -> Written:
+def _as_written(row: dict[str, Any]) -> StoredMessage:
     repeats, anchors = row.pop("repeats"), tuple(Anchor(**anchor) for anchor in row.pop("anchors"))
-    return Written(Message(**row, anchors=anchors), repeats)
+    return StoredMessage(Message(**row, anchors=anchors), repeats)

@@ -20,7 +20,7 @@ from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.graph.cross_references import full_name, is_match
 from docindex_dagster.search.matches import pieces_of
 from docindex_dagster.sources.paths import path_to_name, spellings
-from docindex_dagster.sources.staleness import listed_files
+from docindex_dagster.sources.staleness import load_listed_files
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.analysis import terms
 from docindex_dagster.stores.reader import Reader
@@ -123,7 +123,7 @@ def files_with(reader: Reader, content_hash: str) -> Iterator[File]:
     """Yield the files with some content, according to the listings made when they were indexed."""
     for key in reader.generation.sources:
         table = reader.layout.table("discovered_files", key)
-        listed = listed_files(table, stamp(table))
+        listed = load_listed_files(table, stamp(table))
         if listed is None:
             continue
         for position in np.flatnonzero(pc.equal(listed.hashes, content_hash)).tolist():

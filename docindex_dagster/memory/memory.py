@@ -15,7 +15,7 @@ import orjson
 
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.errors import DomainError, LongMessageError, MessageError, QueryError, QuotaError, RateError
+from docindex_dagster.core.errors import DomainError, LongMessageError, MessageError, QueryError, QuotaError, MessageRateError
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import MemorySettings, Settings, check_home
@@ -23,12 +23,12 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.memory import domains
-from docindex_dagster.memory.anchors import anchors_in, code_found, looked_at
+from docindex_dagster.memory.anchors import anchors_in, search_code, check_anchors
 from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.concepts import FirstStage
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, Written, compose
-from docindex_dagster.memory.message_index import Overlay, Searcher, asking
+from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, StoredMessage, compose
+from docindex_dagster.memory.message_index import Overlay, Searcher, embed_query_or_warn
 from docindex_dagster.memory.ranking import Utterance
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
 from docindex_dagster.search.live_index import Live
@@ -162,7 +162,7 @@ class Memory:
         until = None if as_of is None else int(as_of.timestamp() * _MICROSECONDS)
         with span("memory.recall", top_k=top_k):
             warnings: list[str] = []
-            embedded = asking(query, self._embedder(), warnings)
+            embedded = embed_query_or_warn(query, self._embedder(), warnings)
             found: list[tuple[Remembered, tuple[Anchor, ...]]] = []
             for key in self._readable_domains(domains):
                 hits, notes = self._searchers[key].search(
@@ -175,7 +175,7 @@ class Memory:
             best = found[:top_k]
             if best and not any(dict(each.signals).get("bm25") for each, _ in best):
                 warnings.append("no message contains a word of the query; these are the closest in meaning")
-            code = code_found(self._code, query, top_k, warnings) if with_code else ()
+            code = search_code(self._code, query, top_k, warnings) if with_code else ()
             messages = self._with_anchors(best, warnings, impact=with_impact)
             return Recalled(messages, code, tuple(dict.fromkeys(warnings)))
 
@@ -268,7 +268,7 @@ class Memory:
         if not all_anchors:
             return tuple(each for each, _ in found)
         with span("memory.anchors"):
-            seen = dict(zip(all_anchors, looked_at(self._code, all_anchors, warnings, impact=impact), strict=True))
+            seen = dict(zip(all_anchors, check_anchors(self._code, all_anchors, warnings, impact=impact), strict=True))
         return tuple(replace(each, anchors=tuple(seen[anchor] for anchor in anchors)) for each, anchors in found)
 
     def _status(self, key: str) -> DomainStatus:
@@ -308,7 +308,7 @@ class Memory:
 
 
 def _as_remembered(
-    key: str, found: Scored, piece: Utterance, written: Written
+    key: str, found: Scored, piece: Utterance, written: StoredMessage
 ) -> tuple[Remembered, tuple[Anchor, ...]]:
     """Return a hit, and the anchors with which its message was written."""
     message = written.message
@@ -359,7 +359,7 @@ class Limits:
             )
         wait_s = self._wait_s()
         if wait_s:
-            raise RateError(
+            raise MessageRateError(
                 f"this process exceeds {self._settings.per_second} messages per second: try again after "
                 f"{wait_s:g} s, or raise memory.per_second",
                 wait_s,

@@ -166,14 +166,14 @@ _KINDS: dict[str, Callable[..., Record]] = {"message": _message, "tombstone": _t
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StoredMessage:
     """Message as first written, and how often it was repeated."""
 
     message: Message
     repeats: int = 0
 
 
-def contents(folded: Iterable[Written], tail: Sequence[Entry], since: int = 0) -> list[Written]:
+def current_messages(folded: Iterable[StoredMessage], tail: Sequence[Entry], since: int = 0) -> list[StoredMessage]:
     """Return the current messages, each once, by time, then by id.
 
     Args:
@@ -190,14 +190,14 @@ def contents(folded: Iterable[Written], tail: Sequence[Entry], since: int = 0) -
     return sorted(kept, key=lambda each: (each.message.at, each.message.id))
 
 
-def count(current: dict[str, Written], message: Message) -> bool:
+def count(current: dict[str, StoredMessage], message: Message) -> bool:
     """Add a message to the current ones, by id, or count a repeat; return whether it is new."""
     known = current.get(message.id)
-    current[message.id] = Written(known.message, known.repeats + 1) if known else Written(message)
+    current[message.id] = StoredMessage(known.message, known.repeats + 1) if known else StoredMessage(message)
     return known is None
 
 
-def oldest(retention_days: int | None, now: int) -> int:
+def retention_start(retention_days: int | None, now: int) -> int:
     """Return the time from which messages are retained, in microseconds since the epoch; 0 to retain all."""
     return 0 if retention_days is None else now - retention_days * _MICROSECONDS_A_DAY
 

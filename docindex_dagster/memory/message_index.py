@@ -24,7 +24,7 @@ from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
 from docindex_dagster.memory.folded_messages import Folded, read_folded
 from docindex_dagster.memory.log import NOTHING, Flaw, Log
-from docindex_dagster.memory.message import Entry, Message, Written, contents, count, oldest
+from docindex_dagster.memory.message import Entry, Message, StoredMessage, current_messages, count, retention_start
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
 from docindex_dagster.search.model import Scored
 
@@ -49,7 +49,7 @@ class Overlay:
         self._published: tuple[int, ...] | None = ()  # the stamp of the loaded generation; no file has this value
         self._offsets = NOTHING
         self._flaws: list[Flaw] = []
-        self._written: dict[str, Written] = {}
+        self._written: dict[str, StoredMessage] = {}
 
     def refresh(self) -> None:
         """Load everything that was acknowledged before.
@@ -80,12 +80,12 @@ class Overlay:
                 self._recount()
 
     @property
-    def messages(self) -> list[Written]:
+    def messages(self) -> list[StoredMessage]:
         """All current messages, by time, then by id."""
         with self._lock:
             return sorted(self._written.values(), key=lambda each: (each.message.at, each.message.id))
 
-    def message(self, message_id: str) -> Written | None:
+    def message(self, message_id: str) -> StoredMessage | None:
         """Return the message with an id, or None."""
         with self._lock:
             return self._written.get(message_id)
@@ -125,19 +125,19 @@ class Overlay:
 
     def _recount(self) -> None:
         before = self.current()
-        found = contents(self.folded.messages, self.tail, self._oldest())
+        found = current_messages(self.folded.messages, self.tail, self._oldest())
         self._written = {each.message.id: each for each in found}
         for key, each in self._written.items():
             if before.get(key) == each.message:
-                self._written[key] = Written(before[key], each.repeats)
+                self._written[key] = StoredMessage(before[key], each.repeats)
         self.version += 1
 
     def _oldest(self) -> int:
-        return oldest(self.settings().memory.retention_days, time_ns() // 1000)
+        return retention_start(self.settings().memory.retention_days, time_ns() // 1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EmbeddedQuery:
     """Query, with its vector from a model if available: shape (dimension,)."""
 
     query: str
@@ -193,13 +193,13 @@ class Searcher:
 
     def search(
         self,
-        embedded: Asked,
+        embedded: EmbeddedQuery,
         *,
         top_k: int,
         sessions: Collection[str] | None = None,
         roles: Collection[str] | None = None,
         until: int | None = None,
-    ) -> tuple[list[tuple[Scored, Utterance, Written]], list[str]]:
+    ) -> tuple[list[tuple[Scored, Utterance, StoredMessage]], list[str]]:
         """Return the best chunks with their messages, and a warning if some messages have no vectors.
 
         Args:
@@ -268,11 +268,11 @@ class Searcher:
         return matrix(table["vector"]).astype(np.float32)
 
 
-def asking(query: str, embedder: Embedder, warnings: list[str]) -> Asked:
+def embed_query_or_warn(query: str, embedder: Embedder, warnings: list[str]) -> EmbeddedQuery:
     """Return a query with its vector; if the model fails, return it without one and add a warning."""
     try:
         with span("memory.embed query", model=embedder.name):
-            return Asked(query, embedder.embed_query(query), embedder.name)
+            return EmbeddedQuery(query, embedder.embed_query(query), embedder.name)
     except EmbeddingError as error:
         warnings.append(f"{error}; results are by words alone")
-        return Asked(query)
+        return EmbeddedQuery(query)

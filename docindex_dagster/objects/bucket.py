@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.core.errors import ConflictError, ObjectStoreError, SettingsError, first_line
 from docindex_dagster.core.files import reporting_full_disk
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.core.retry import Retry
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _PART = 8 << 20  # bytes per request, since obstore aborts a request after 30 s,
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredObject:
     """An object that was read: its bytes and its ETag, which changes with them."""
 
     data: bytes
@@ -42,7 +42,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ObjectInfo:
     """An object in a listing: its name, ETag, size in bytes, and modification time according to the store's clock."""
 
     name: str
@@ -62,7 +62,7 @@ class Bucket:
     url: str
     _store: "ObjectStore"
 
-    def get(self, name: str, unless: str | None = None) -> Found | None:
+    def get(self, name: str, unless: str | None = None) -> StoredObject | None:
         """Return an object; None if it does not exist, or if its ETag is `unless`.
 
         Raises:
@@ -74,7 +74,7 @@ class Bucket:
         try:
             with self._reporting(f"reading {name}"):
                 got = obstore.get(self._store, name, options={"if_none_match": unless} if unless else None)
-                return Found(bytes(got.bytes()), got.meta["e_tag"] or "")
+                return StoredObject(bytes(got.bytes()), got.meta["e_tag"] or "")
         except (FileNotFoundError, NotModifiedError):
             return None
 
@@ -111,7 +111,7 @@ class Bucket:
                 raise ConflictError(f"{self.url}/{name} was replaced by another process") from error
             raise ObjectStoreError(f"{self.url}: replacing {name} failed: {first_line(error)}") from error
 
-    def list(self, prefix: str) -> Sequence[Listed]:
+    def list(self, prefix: str) -> Sequence[ObjectInfo]:
         """List all objects below a prefix, which ends with a slash.
 
         Raises:
@@ -119,13 +119,13 @@ class Bucket:
         """
         return _TRUNCATED_RETRY.call(lambda: [*self._list(prefix)], _is_truncated, lambda _: None)
 
-    def _list(self, prefix: str) -> Iterator[Listed]:
+    def _list(self, prefix: str) -> Iterator[ObjectInfo]:
         import obstore
 
         with self._reporting(f"listing {prefix}"):
             for batch in obstore.list(self._store, prefix.rstrip("/")):
                 for found in batch:
-                    yield Listed(found["path"], found["e_tag"] or "", found["size"], found["last_modified"])
+                    yield ObjectInfo(found["path"], found["e_tag"] or "", found["size"], found["last_modified"])
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects, ignoring missing ones.
@@ -204,7 +204,7 @@ def open_bucket(url: str) -> Bucket:
         from obstore.exceptions import BaseError
         from obstore.store import from_url
     except ModuleNotFoundError as error:
-        raise SettingsError(needs_extra("storage.url", "scale")) from error
+        raise SettingsError(missing_extra_message("storage.url", "scale")) from error
     try:
         store = from_url(
             url,

@@ -43,7 +43,7 @@ def upload(bucket: Bucket, files: Mapping[str, Path], known: Collection[Content]
         OSError: A file cannot be read.
     """
     uploaded = {content.digest: content for content in known}
-    digests = dict(zip(files, in_parallel(digest_of, files.values()), strict=True))
+    digests = dict(zip(files, in_parallel(hash_file, files.values()), strict=True))
     new = {
         digest: file for digest, file in zip(digests.values(), files.values(), strict=True) if digest not in uploaded
     }
@@ -87,7 +87,7 @@ def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:
         temporary = _temporary(first)
         try:
             bucket.download(content.name, content.size, temporary)
-            if digest_of(temporary) != content.digest:
+            if hash_file(temporary) != content.digest:
                 raise DamagedObjectError(f"{bucket.url}/{content.name} is damaged: its hash does not match its name")
             temporary.replace(first)
         finally:
@@ -113,7 +113,7 @@ def link(file: Path, other: Path) -> None:
     temporary.unlink(missing_ok=True)  # renaming one hard link over another to the same file does nothing
 
 
-def digest_of(file: Path) -> str:
+def hash_file(file: Path) -> str:
     """Return the hash of a file's bytes, in the format of `core.hashing.digest`."""
     with file.open("rb") as opened:
         hashed = hashlib.blake2b(digest_size=16)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from docindex_dagster.core.errors import ConflictError, ObjectStoreError
 from docindex_dagster.objects import prepared, snapshots
-from docindex_dagster.objects.bucket import Bucket, Listed, in_parallel
+from docindex_dagster.objects.bucket import Bucket, ObjectInfo, in_parallel
 from docindex_dagster.objects.contents import FOLDER, LONGEST, Content
 
 _LAST = "garbage/last"  # time of the last collection
@@ -41,7 +41,7 @@ def _date(noted: bytes) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def collect(bucket: Bucket) -> list[Listed]:
+def collect(bucket: Bucket) -> list[ObjectInfo]:
     """Delete the unreferenced objects that are older than `contents.LONGEST`, and return them.
 
     Raises:
@@ -52,7 +52,7 @@ def collect(bucket: Bucket) -> list[Listed]:
     return gone
 
 
-def unnamed(bucket: Bucket) -> list[Listed]:
+def unnamed(bucket: Bucket) -> list[ObjectInfo]:
     """Return the objects that `collect` deletes.
 
     Raises:
@@ -67,7 +67,7 @@ def unnamed(bucket: Bucket) -> list[Listed]:
 
 def _referenced(bucket: Bucket) -> set[str]:
     manifest = snapshots.read(bucket)
-    pointers = in_parallel(lambda name: prepared.read(bucket, name), prepared.listing(bucket))
+    pointers = in_parallel(lambda name: prepared.read(bucket, name), prepared.pointer_tags(bucket))
     both = [found for found in (manifest, *pointers) if found is not None]
     return {content.name for found in both for content in found.files.values()}
 
@@ -100,7 +100,7 @@ def problems(bucket: Bucket) -> Iterator[tuple[str | None, str]]:
         lost = _lost(manifest.files.values(), sizes) if manifest else []
         if lost:
             yield None, f"{len(lost)} objects of the stores are missing or truncated, such as {lost[0].name}"
-    for name in prepared.listing(bucket):
+    for name in prepared.pointer_tags(bucket):
         try:
             pointer = prepared.read(bucket, name)
         except ObjectStoreError as error:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from docindex_dagster.core.errors import DamagedObjectError, ObjectStoreError
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.contents import Content, check_age, digest_of, download, upload
+from docindex_dagster.objects.contents import Content, check_age, hash_file, download, upload
 
 FOLDER = "prepared/"
 """Prefix of all pointers."""
@@ -50,7 +50,7 @@ class Prepared:
         return not self.files
 
 
-def object_of(key: str) -> str:
+def pointer_name(key: str) -> str:
     """Return the object name of a source's pointer."""
     return f"{FOLDER}{file_name(key)}{_SUFFIX}"
 
@@ -72,7 +72,7 @@ def read(bucket: Bucket, name: str) -> Prepared | None:
         raise ObjectStoreError(f"{bucket.url}/{name} is damaged ({error}): delete it, then index the source") from error
 
 
-def listing(bucket: Bucket) -> dict[str, str]:
+def pointer_tags(bucket: Bucket) -> dict[str, str]:
     """Return the ETags of all pointers, by object name."""
     return {found.name: found.tag for found in bucket.list(FOLDER)}
 
@@ -100,7 +100,7 @@ def pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
 
 
 def _pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
-    prepared = read(bucket, object_of(key))
+    prepared = read(bucket, pointer_name(key))
     if prepared is None:
         return None
     contents = dict(prepared.files)
@@ -114,7 +114,7 @@ def _pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
 
 
 def _has_content(file: Path, content: Content) -> bool:
-    return file.is_file() and file.stat().st_size == content.size and digest_of(file) == content.digest
+    return file.is_file() and file.stat().st_size == content.size and hash_file(file) == content.digest
 
 
 def push(
@@ -160,14 +160,14 @@ def withdraw(bucket: Bucket, key: str, by: str) -> Prepared | None:
         ConflictError: A run replaced the pointer first.
         ObjectStoreError: The store does not respond.
     """
-    base = read(bucket, object_of(key))
+    base = read(bucket, pointer_name(key))
     return None if base is None else _replace(bucket, Prepared(key, base.number + 1, {}, by), base)
 
 
 def _replace(bucket: Bucket, new: Prepared, base: Prepared | None) -> Prepared:
     values = {name: value for name, value in asdict(new).items() if name != "tag"}
     data = json.dumps(values, ensure_ascii=False).encode()
-    tag = bucket.replace(object_of(new.source), data, base.tag if base else None)
+    tag = bucket.replace(pointer_name(new.source), data, base.tag if base else None)
     return replace(new, tag=tag)
 
 

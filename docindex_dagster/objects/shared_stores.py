@@ -77,7 +77,7 @@ class SharedStores:
 
     def note(self, pointer: Prepared, *, is_refused: bool = False) -> None:
         """Record for the next `push` that the stores contain a pointer's tables, or that they were rejected."""
-        name = prepared.object_of(pointer.source)
+        name = prepared.pointer_name(pointer.source)
         if is_refused:
             self._refused[name] = pointer.tag
         else:
@@ -91,7 +91,7 @@ class SharedStores:
             ObjectStoreError: The store does not respond.
             FullDiskError: The disk is full.
         """
-        snapshots.distrust(self.layout)
+        snapshots.force_verification(self.layout)
         self._start_from(snapshots.pull(self.bucket, self.layout))
 
     def push(self) -> None:
@@ -125,7 +125,7 @@ def opened(
         SettingsError: `storage.url` is not set, or the object store is unusable.
         FullDiskError: The disk is full.
     """
-    bucket = bucket_of(settings)
+    bucket = configured_bucket(settings)
     layout = Layout(settings.home)
     with ExitStack() as held:
         held.enter_context(writing(settings))
@@ -133,11 +133,11 @@ def opened(
         held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
         manifest = snapshots.pull(bucket, layout)
         # Unless the block pushes, the next pull restores the published state for readers of this home.
-        snapshots.change(layout)
+        snapshots.mark_changing(layout)
         yield SharedStores(bucket, layout, manifest, lock)
 
 
-def bucket_of(settings: Settings) -> Bucket:
+def configured_bucket(settings: Settings) -> Bucket:
     """Return the object store of a deployment.
 
     Raises:
@@ -155,11 +155,11 @@ def read_published(settings: Settings) -> SharedStores:
         SettingsError: `storage.url` is not set, or the object store is unusable.
         ObjectStoreError: The store does not respond.
     """
-    bucket = bucket_of(settings)
+    bucket = configured_bucket(settings)
     return SharedStores(bucket, Layout(settings.home), snapshots.read(bucket) or Manifest())
 
 
-def known_published(settings: Settings) -> Settings:
+def settings_of_published(settings: Settings) -> Settings:
     """Return settings with a home that contains the published catalog and generations, but no stores.
 
     Sources that are about to be removed are left out.
@@ -195,7 +195,7 @@ def wait_until_published(settings: Settings, key: str, check: Callable[[], None]
         SettingsError: `storage.url` is not set, or the object store is unusable.
         ObjectStoreError: The store does not respond.
     """
-    bucket, name = bucket_of(settings), prepared.object_of(key)
+    bucket, name = configured_bucket(settings), prepared.pointer_name(key)
     while True:
         pointer = prepared.read(bucket, name)  # a later run may have replaced it
         manifest = snapshots.read(bucket) or Manifest()
@@ -210,7 +210,7 @@ def wait_until_published(settings: Settings, key: str, check: Callable[[], None]
 def _write(file: Path, value: Any) -> None:
     """Write a value to a file; delete the file if the value is empty."""
     if value:
-        snapshots.write_if_other(file, json.dumps(value))
+        snapshots.write_if_changed(file, json.dumps(value))
     else:
         file.unlink(missing_ok=True)
 
@@ -225,7 +225,7 @@ def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
         ObjectStoreError: The store does not respond, and the home has no earlier state.
         FullDiskError: The disk is full.
     """
-    bucket = bucket_of(settings)
+    bucket = configured_bucket(settings)
     with writing(settings) as layout:
         try:
             return _follow(bucket, layout)
@@ -265,7 +265,7 @@ def _poll(settings: Settings, end: Event) -> None:
 
 
 def _follow(bucket: Bucket, layout: Layout) -> bool:
-    if snapshots.read(bucket, snapshots.followed(layout)) is None:
+    if snapshots.read(bucket, snapshots.followed_tag(layout)) is None:
         return False
     with exclusive_if_free(layout.publication_lock, "a replica") as is_free:
         if is_free:  # otherwise a publisher is using this home, and updates it

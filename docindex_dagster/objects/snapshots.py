@@ -15,10 +15,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from docindex_dagster.core.errors import ObjectStoreError
-from docindex_dagster.core.files import remove_tree, replacing, writer
+from docindex_dagster.core.files import remove_tree, atomic_write, writer_pid
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.contents import Content, check_age, digest_of, download, link, upload
+from docindex_dagster.objects.contents import Content, check_age, hash_file, download, link, upload
 
 MANIFEST = "cells/0/CURRENT"  # object name; the prefix dates from when there could be several
 _RECORD = "snapshot.json"  # file in the home: the manifest it follows, and the files it has
@@ -77,7 +77,7 @@ def pull(bucket: Bucket, layout: Layout) -> Manifest:
         ObjectStoreError: The store does not respond.
         FullDiskError: The disk is full.
     """
-    change(layout)
+    mark_changing(layout)
     for _ in range(_ATTEMPTS):
         manifest = read(bucket) or Manifest()
         try:
@@ -89,13 +89,13 @@ def pull(bucket: Bucket, layout: Layout) -> Manifest:
     raise ObjectStoreError(f"{bucket.url}: a file of the stores is missing; see docs/explanation/several-machines.md")
 
 
-def change(layout: Layout) -> None:
+def mark_changing(layout: Layout) -> None:
     """Mark a home as possibly different from the published state, until a `pull` or `push` completes."""
-    with replacing(_changing(layout)):
+    with atomic_write(_changing(layout)):
         pass  # an empty file
 
 
-def distrust(layout: Layout) -> None:
+def force_verification(layout: Layout) -> None:
     """Make the next `pull` read every file of a home, and replace damaged ones."""
     _record(layout).unlink(missing_ok=True)
 
@@ -155,16 +155,16 @@ def _follow(bucket: Bucket, layout: Layout, manifest: Manifest) -> None:
     _write_record(layout, manifest)
     for name, text in manifest.pointers.items():
         if name != layout.current.name:
-            write_if_other(_pointer_path(layout, name), text)
+            write_if_changed(_pointer_path(layout, name), text)
     if text := manifest.pointers.get(layout.current.name, ""):
-        write_if_other(layout.current, text)
+        write_if_changed(layout.current, text)
     _remove_others(layout, manifest)
 
 
-def write_if_other(path: Path, text: str) -> None:
+def write_if_changed(path: Path, text: str) -> None:
     """Write a text to a file unless it already contains it."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 
@@ -188,7 +188,7 @@ def _files(layout: Layout, known: Mapping[str, Content]) -> dict[str, Content | 
     found: dict[str, Content | Path] = {}
     for path in _paths(layout):
         file, content = layout.stores / path, known.get(path)
-        is_known = content is not None and (recorded.get(path) or digest_of(file)) == content.digest
+        is_known = content is not None and (recorded.get(path) or hash_file(file)) == content.digest
         found[path] = content if content is not None and is_known else file
     return found
 
@@ -202,7 +202,7 @@ def _paths(layout: Layout) -> set[str]:
         for file in found
         if not (file.parent == layout.stores and file in layout.all_previous)
         and file.suffix != ".lock"
-        and writer(file) is None
+        and writer_pid(file) is None
         and not file.name.startswith(".tmp")
     }
 
@@ -233,7 +233,7 @@ def _recorded(layout: Layout) -> dict[str, str]:
         return {}
 
 
-def followed(layout: Layout) -> str | None:
+def followed_tag(layout: Layout) -> str | None:
     """Return the ETag of the manifest that the stores in a home match; None if they may differ from it."""
     if _changing(layout).exists():
         return None
@@ -247,7 +247,7 @@ def followed(layout: Layout) -> str | None:
 def _write_record(layout: Layout, manifest: Manifest) -> None:
     """Record the hashes of files, so that they need not be read again."""
     recorded = {path: [content.digest, *_stamp(layout.stores / path)] for path, content in manifest.files.items()}
-    with replacing(_record(layout)) as temporary:
+    with atomic_write(_record(layout)) as temporary:
         temporary.write_text(json.dumps({"tag": manifest.tag, "files": recorded}), encoding="utf-8")
 
 

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from docindex_dagster.core.errors import CollectingOffError
+from docindex_dagster.core.errors import CollectionDisabledError
 from docindex_dagster.core.safe_text import well_formed
-from docindex_dagster.evaluation.collected_questions import Noted, collect, take_back, target_named
+from docindex_dagster.evaluation.collected_questions import CollectResult, collect, delete_answer, target_named
 from docindex_dagster.evaluation.question_file import LONGEST
 from docindex_dagster.evaluation.questions import Origin, Target
 from docindex_dagster.operations.fields import Name, Place, Request, Text
@@ -31,7 +31,7 @@ class NoteRequest(Request):
     )
 
 
-def note(live: Live, request: NoteRequest, origin: Origin) -> Noted:
+def note(live: Live, request: NoteRequest, origin: Origin) -> CollectResult:
     """Record that a passage answers a question, or delete that record; `origin` names the client.
 
     Raises:
@@ -45,7 +45,7 @@ def note(live: Live, request: NoteRequest, origin: Origin) -> Noted:
     """
     settings = live.settings
     if not settings.evaluation.collect:
-        raise CollectingOffError("questions are not collected: set evaluation.collect = true in docindex.toml")
+        raise CollectionDisabledError("questions are not collected: set evaluation.collect = true in docindex.toml")
 
     def find(reader: Reader) -> Target:
         keys = keys_of(settings, reader.generation, [request.source] if request.source else [], all_sources=True)
@@ -56,4 +56,4 @@ def note(live: Live, request: NoteRequest, origin: Origin) -> Noted:
     target = live.reading(find)
     if request.answers:
         return collect(settings, request.question, target, origin)
-    return take_back(settings, request.question, target)
+    return delete_answer(settings, request.question, target)

@@ -15,7 +15,7 @@ from docindex_dagster.core.locks import Holder
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.operations.fields import Request
 from docindex_dagster.sources import git, registry
-from docindex_dagster.sources.history import RepositoryFigures
+from docindex_dagster.sources.history import RepositoryStatistics
 from docindex_dagster.sources.model import Source
 from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import Outcome, Runs, RunsOf, SourceState, State
@@ -59,7 +59,7 @@ class SourceStatus:
     last_run: Outcome | None
     run_id: str | None
     failure: str | None  # why the last ended run failed
-    repository: RepositoryFigures | None
+    repository: RepositoryStatistics | None
     goes_over_to: str | None  # the configured model, while searches still use another one
     is_done: bool | None  # whether the source has vectors of the configured model
     work: Holder | None  # the run that is working on it now
@@ -105,7 +105,7 @@ def status(settings: Settings, request: StatusRequest, runs_of: RunsOf, warn: Ca
         StoreError: The published index cannot be read.
     """
     declared, runs = registry.sources(settings), _read_outcomes(settings, runs_of, warn)
-    found = source_status.of_all(settings, catalog.entries_of(settings), runs, declared=declared)
+    found = source_status.states_of_all(settings, catalog.entries_of(settings), runs, declared=declared)
     found.sort(key=lambda one: one.source)
     # With shared stores, the tables are elsewhere, and sensors check for changes.
     local = list(_on_disk(declared, found)) if settings.storage.url is None else []

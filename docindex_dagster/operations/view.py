@@ -45,9 +45,9 @@ class View:
         """The sources to search if a request names none; empty for those in the settings."""
         if self.sources:
             return self.sources
-        from docindex_dagster.search.scope import here
+        from docindex_dagster.search.scope import search_defaults
 
-        found = here(self.settings, self.reader.generation, self.folder)
+        found = search_defaults(self.settings, self.reader.generation, self.folder)
         if found.note:
             self.warn(found.note)
         return found.sources

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from docindex_dagster.chunking.chunkers import choice_of
+from docindex_dagster.chunking.chunkers import load_choice
 from docindex_dagster.core.errors import QueryError, SourceError, StoreError
 from docindex_dagster.core.layout import Layout, is_branch
 from docindex_dagster.core.references import Reference
@@ -79,7 +79,7 @@ def explain_file(settings: Settings, source: Source, name: str) -> PathAnswer:
 
 def _chunker(settings: Settings, found: Explanation) -> str:
     """Return the configured chunker of a file as a phrase, if it has one."""
-    chosen = found.loader and choice_of(settings.chunking.chunkers).name_for(found.path, found.loader)
+    chosen = found.loader and load_choice(settings.chunking.chunkers).name_for(found.path, found.loader)
     return f", chunked by {chosen} (chunking.chunkers)" if chosen != found.loader else ""
 
 
@@ -98,7 +98,7 @@ def _resolve_path(settings: Settings, text: str) -> tuple[Source, str]:
             raise SourceError(f"{text} is ambiguous, since {' and '.join(found)} have it: use {places}")
         for key, name in found.items():
             return declared[key], name
-    if around := registry.located(settings, Path(text)):
+    if around := registry.locate_path(settings, Path(text)):
         return around
     what = (
         f"{text} is not in any source" if os.path.lexists(text) else f"{text} not found, neither here nor in a source"

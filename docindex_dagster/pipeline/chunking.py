@@ -14,7 +14,7 @@ from docindex_dagster.callgraph.table import REFERENCES, REFERENCES_VERSION, as_
 from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
 from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION, ChunkInputs, gather, references_fingerprint
 from docindex_dagster.chunking.summaries import SummaryCounts
-from docindex_dagster.chunking.table_rules import CHUNK_RULES, are_many, fallbacks, left_out_warning, phrase, warning
+from docindex_dagster.chunking.table_rules import CHUNK_RULES, is_above_threshold, fallbacks, left_out_warning, phrase, warning
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT
@@ -31,8 +31,8 @@ from docindex_dagster.pipeline.stage import (
     counts,
     previous,
     table_storage,
-    texts,
-    well_known,
+    text_table,
+    pick_sample_chunks,
 )
 
 _REFERENCES = "references"
@@ -55,7 +55,7 @@ def _write(layout: Layout, key: str, table: pa.Table, about: Mapping[bytes, byte
 _REFERENCES_STORAGE = Storage((_REFERENCES,), _TABLE.read, _write, _TABLE.version_of)
 
 
-def leave(run: SourceRun, files: pa.Table, rows: pa.Table) -> None:
+def store_fresh_references(run: SourceRun, files: pa.Table, rows: pa.Table) -> None:
     """Store the references that were extracted during chunking, with those that an earlier run stored.
 
     Args:
@@ -142,7 +142,7 @@ def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
         run.summariser,
         wants_references=run.wants_references,
     )
-    leave(run, inputs["discovered_files"], result.references)
+    store_fresh_references(run, inputs["discovered_files"], result.references)
     for problem in result.summaries.problems if result.summaries else ():
         run.notice(problem)
     file_chunks = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
@@ -163,7 +163,7 @@ def _report(
     result: ChunkingResult, before: pa.Table | None, file_chunks: pa.Table, as_text: Mapping[str, str]
 ) -> Report:
     table = result.table
-    left_out = {"left_out_files": texts(("path", "reason"), result.left_out)} if result.left_out else {}
+    left_out = {"left_out_files": text_table(("path", "reason"), result.left_out)} if result.left_out else {}
     return Report(
         version=_STORAGE.version_of(table),
         numbers={
@@ -175,7 +175,7 @@ def _report(
             **_summary_numbers(result.summaries),
         },
         rows=table,
-        sample=well_known(file_chunks).select(list(_SAMPLE)),
+        sample=pick_sample_chunks(file_chunks).select(list(_SAMPLE)),
         breakdowns={
             **left_out,
             "languages": counts(file_chunks["language"], "language", "chunks"),
@@ -199,8 +199,8 @@ def _summary_numbers(summaries: SummaryCounts | None) -> dict[str, int]:
 
 
 def _few_fallbacks(as_text: Mapping[str, str], files: int) -> CheckResult:
-    details = {"files": texts(("path", "reason"), as_text.items())} if as_text else {}
-    return CheckResult(not are_many(len(as_text), files), phrase(len(as_text), files), details)
+    details = {"files": text_table(("path", "reason"), as_text.items())} if as_text else {}
+    return CheckResult(not is_above_threshold(len(as_text), files), phrase(len(as_text), files), details)
 
 
 def _summaries_are_written(summaries: SummaryCounts | None) -> CheckResult:

@@ -19,7 +19,7 @@ from docindex_dagster.pipeline.stage import (
 from docindex_dagster.sources import clone
 from docindex_dagster.sources.commits import HISTORY_VERSION, read_history
 from docindex_dagster.sources.discovery import discover
-from docindex_dagster.sources.history import RepositoryFigures
+from docindex_dagster.sources.history import RepositoryStatistics
 from docindex_dagster.sources.previous_listing import head_of
 
 _NAME = "discovered_files"
@@ -92,7 +92,7 @@ def _read(run: SourceRun, inputs: Inputs) -> Outcome:
     return Outcome(table, {_COMMITS: report})
 
 
-def _repository_numbers(figures: RepositoryFigures | None) -> dict[str, int]:
+def _repository_numbers(figures: RepositoryStatistics | None) -> dict[str, int]:
     if figures is None:
         return {}
     return {"all_commits": figures.commits, "branches": figures.branches, "tags": figures.tags}

@@ -67,7 +67,7 @@ def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table,
     work = partial(extraction.extract, run.layout, run.key, sent, references, plan=plan, previous=before)
     try:
         # The statistics take memory, so they are computed after the child process has ended.
-        return _Counted.of(child_process.result_of(work))
+        return _Counted.of(child_process.run_in_child_process(work))
     except ChildProcessError as error:
         run.notice(f"extracting the graph again: {error}")
         return _extracted(run, chunks, references, before)

@@ -14,13 +14,13 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import provisional
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, well_known
+from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, pick_sample_chunks
 from docindex_dagster.sources.previous_listing import HEAD
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import SCHEMA_VERSION
 from docindex_dagster.stores.publish import STORE_RULES, Publication, publish
-from docindex_dagster.stores.reader import open_written
+from docindex_dagster.stores.reader import open_for_model
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 
@@ -41,7 +41,7 @@ def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
     extracted = inputs.get(_GRAPH) or provisional(extraction.read(run.layout, run.key), chunks, run.graph_plan)
     run.source.folder()  # raises if a pull has replaced it with a symlink since discovery
     published = _written(run, SourceRows(run.key, chunks, embeddings, extracted, revision_of(run)))
-    cache.settle(run.layout, run.key, embeddings)
+    cache.clear_spill(run.layout, run.key, embeddings)
     missed = _golden(run, published)
     return Outcome(
         published,
@@ -93,7 +93,7 @@ def _reports(run: SourceRun, published: Publication, chunks: pa.Table) -> dict[s
                 "dagster/uri": folder.relative_to(layout.home).as_posix(),
             },
             rows=chunks,
-            sample=well_known(chunks).select(list(_SAMPLE)),
+            sample=pick_sample_chunks(chunks).select(list(_SAMPLE)),
         )
         for store, change, folder, of_store in stores
     }
@@ -147,7 +147,7 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
     from docindex_dagster.search.filters import Filters
     from docindex_dagster.search.model import Mode
 
-    reader = open_written(layout, embedder().name)
+    reader = open_for_model(layout, embedder().name)
     sources = {key: item for key, item in reader.generation.sources.items() if key == source}
     reader = replace(reader, generation=replace(reader.generation, sources=sources))  # do not read the others
     rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from docindex_dagster.chunking.summaries import Summariser, summariser_of
+from docindex_dagster.chunking.summaries import Summariser, create_summariser
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
@@ -66,7 +66,7 @@ class SourceRun:
     @property
     def summariser(self) -> Summariser | None:
         """Writer of summaries; None if the settings disable them."""
-        return summariser_of(self.settings, self.key)
+        return create_summariser(self.settings, self.key)
 
     def notice(self, text: str) -> None:
         """Warn the user about a problem that does not stop the run."""

@@ -32,7 +32,7 @@ def counts(column: pa.ChunkedArray, name: str, unit: str) -> pa.Table:
     )
 
 
-def texts(names: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
+def text_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
     """Return a table of text columns."""
     columns = list(zip(*rows, strict=True)) or [() for _ in names]
     return pa.table([pa.array(column, pa.string()) for column in columns], names=list(names))
@@ -124,7 +124,7 @@ class Storage:
         """Return the data version of a source's stored value, read from a table's footer."""
         return tables.metadata_value(layout.table(self.tables[0], key), tables.VERSION)
 
-    def made_of(self, layout: Layout, key: str) -> str | None:
+    def input_fingerprint(self, layout: Layout, key: str) -> str | None:
         """Return the fingerprint of the inputs of a source's tables; None if a table is missing or they differ."""
         found = {tables.metadata_value(layout.table(table, key), _MADE_OF) for table in self.tables}
         return found.pop() if len(found) == 1 else None
@@ -209,7 +209,7 @@ def previous(run: SourceRun, storage: Storage) -> Any:
     return None if run.is_full else storage.read(run.layout, run.key)
 
 
-def well_known(chunks: pa.Table) -> pa.Table:
+def pick_sample_chunks(chunks: pa.Table) -> pa.Table:
     """Return at most five sample chunks: the start of the README, then the first definitions of the largest files.
 
     Args:

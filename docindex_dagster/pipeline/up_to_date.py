@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from docindex_dagster.chunking.inputs import MADE_FROM
 from docindex_dagster.chunking.inputs import fingerprint as chunking_fingerprint
-from docindex_dagster.chunking.summaries import summariser_of
-from docindex_dagster.chunking.table_rules import are_many
+from docindex_dagster.chunking.summaries import create_summariser
+from docindex_dagster.chunking.table_rules import is_above_threshold
 from docindex_dagster.core import locks, tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.hashing import digest_parts
@@ -21,7 +21,7 @@ from docindex_dagster.pipeline.publication import revision_of
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import by_name
 from docindex_dagster.sources.changes import fingerprint
-from docindex_dagster.sources.commits import is_history
+from docindex_dagster.sources.commits import is_current_history
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.previous_listing import fingerprint_of, head_of
 from docindex_dagster.stores import cleanup
@@ -57,7 +57,7 @@ def settled(settings: Settings, source: Source) -> Settled | None:
     run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
     if source.remote is not None or settings.storage.url is not None or run.layout.next.exists():
         return None
-    if locks.was_held_by_the_dead(run.layout.source_lock(source.key)):
+    if locks.was_abandoned(run.layout.source_lock(source.key)):
         return None
     found = _found(run, fingerprint(source))
     if found is None:
@@ -74,7 +74,7 @@ def settled(settings: Settings, source: Source) -> Settled | None:
 def _is_warned_of(run: SourceRun, publication: Publication) -> bool:
     """Return whether a run may warn even without work: about a precise index, or many files chunked as plain text."""
     source = publication.source
-    return bool(run.graph_plan.precise) or are_many(source.fallbacks, source.files)
+    return bool(run.graph_plan.precise) or is_above_threshold(source.fallbacks, source.files)
 
 
 def is_current(settings: Settings, source: Source, seen: str | None = None) -> bool:
@@ -96,21 +96,21 @@ def is_current(settings: Settings, source: Source, seen: str | None = None) -> b
     return found is not None and _published(run, *found) is not None
 
 
-def made_with(settings: Settings, source: Source) -> str:
+def settings_fingerprint(settings: Settings, source: Source) -> str:
     """Return a hash of the settings that determine the index of a source: its own, and those of the stages.
 
     The hash is the same on all machines, regardless of the local path of the source.
     """
     own = replace(source, path=Path(), remote=source.remote and replace(source.remote, repository=Path()))
     model = load_embedder(settings.embedding).name  # an upgrade may change it under the same settings
-    chunked_by = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
+    chunked_by = chunking_fingerprint(settings.chunking, create_summariser(settings, source.key))
     graph = GraphPlan(settings.graph, settings.llm).fingerprint
     return digest_parts(repr(own), repr((chunked_by, model, graph, settings.history)))
 
 
 def state_of(settings: Settings, source: Source, seen: str) -> str:
     """Return a hash of everything that a source's tables are built from: its `fingerprint` and the settings."""
-    return digest_parts(seen, made_with(settings, source))
+    return digest_parts(seen, settings_fingerprint(settings, source))
 
 
 def state_of_tables(settings: Settings, source: Source) -> str:
@@ -129,7 +129,7 @@ def _found(run: SourceRun, seen: str) -> tuple[pa.Table, pa.Table] | None:
     files, commits = (tables.read(run.layout.table(name, run.key)) for name in (_FILES, _COMMITS))
     if files is None or commits is None or not files.schema.equals(DISCOVERED_FILES):
         return None
-    is_up_to_date = fingerprint_of(files) == seen and is_history(
+    is_up_to_date = fingerprint_of(files) == seen and is_current_history(
         run.source, commits, head_of(files), run.settings.history.commits
     )
     return (files, commits) if is_up_to_date else None
@@ -150,7 +150,7 @@ def unchanged(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication
     check_published(run.layout)  # otherwise searches would find nothing, and no later run would notice
     if run.layout.next.exists():
         with run.publishing():
-            cleanup.give_up_next(run.layout, published.generation.model)
+            cleanup.discard_pending(run.layout, published.generation.model)
     return published
 
 

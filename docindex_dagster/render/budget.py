@@ -26,7 +26,7 @@ def start_of(cursor: str | None) -> int:
     return int(cursor)
 
 
-def fitted(
+def fit_parts(
     notes: Sequence[str], parts: Sequence[str], budget: int, more: Callable[[int], str], separator: str = "\n\n"
 ) -> str:
     """Return the notes and as many parts as fit into a budget.
@@ -48,7 +48,7 @@ def fitted(
     return "\n\n".join(filter(None, (head, body, more(len(page)))))
 
 
-def paged(
+def fit_page(
     parts: Sequence[str],
     what: str,
     start: int,
@@ -75,7 +75,7 @@ def paged(
     def continuation(shown: int) -> str:
         return more(None if left is None else left + len(parts) - shown, start + shown, what) if parts else ""
 
-    return fitted(notes, parts, budget, continuation, separator)
+    return fit_parts(notes, parts, budget, continuation, separator)
 
 
 def more(left: int | None, cursor: int, what: str) -> str:

@@ -18,7 +18,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from docindex_dagster.core.safe_text import escaped, in_line, shortened, visible
+from docindex_dagster.core.safe_text import escaped, in_line, truncate_middle, visible
 from docindex_dagster.documents.model import page_anchor, page_at, page_range
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 
@@ -277,7 +277,7 @@ def plain(text: str) -> None:
 
 def failure(message: str) -> None:
     """Print an error."""
-    err.print(Text(f"error: {visible(shortened(message))}", "red"))
+    err.print(Text(f"error: {visible(truncate_middle(message))}", "red"))
 
 
 def matches(found: "Matches", home: Path) -> None:
@@ -338,9 +338,9 @@ def _by_file(found: "Matches", home: Path) -> "Iterable[tuple[str, Iterable[Matc
 
 
 def _line(match: "Match", home: Path) -> Text:
-    from docindex_dagster.search.matches import around
+    from docindex_dagster.search.matches import excerpt_around
 
-    text, start, end = around(match)
+    text, start, end = excerpt_around(match)
     shown = Text(visible(text))
     shown.stylize("bold yellow", start, end)
     where = place(match, home, f":{match.column}")

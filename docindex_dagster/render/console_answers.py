@@ -12,7 +12,7 @@ from docindex_dagster.answering.citations import CheckedCitation, Citation, Stat
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.rendering import as_text
-from docindex_dagster.core.safe_text import in_line, shortened, visible
+from docindex_dagster.core.safe_text import in_line, truncate_middle, visible
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
@@ -32,7 +32,7 @@ _MARKS = {
 
 
 @dataclass(slots=True)
-class Shown:
+class AnswerPrinter:
     """Prints the events of an answer.
 
     Attributes:
@@ -64,7 +64,7 @@ class Shown:
 
     def _step(self, step: Step) -> None:
         self._end_line()
-        arguments = shortened(in_line(step.arguments), _MAX_ARGUMENTS)
+        arguments = truncate_middle(in_line(step.arguments), _MAX_ARGUMENTS)
         style = "yellow" if step.is_error else "dim"
         console.err.print(Text(f"{in_line(step.tool)} {arguments}: {in_line(step.outcome)}", style))
 
@@ -95,7 +95,7 @@ class Shown:
             worst = min(of_number, key=lambda citation: _WORST_FIRST.index(citation.state))
             console.out.print(self._source(worst, of_number))
             if worst.state in {State.DOUBTFUL, State.MISSING}:
-                claim = shortened(in_line(worst.claim), _MAX_CLAIM)
+                claim = truncate_middle(in_line(worst.claim), _MAX_CLAIM)
                 console.out.print(Text(f"      “{claim}”", "dim"))
 
     def passages(self, passages: Iterable[Passage]) -> None:

@@ -15,8 +15,8 @@ from docindex_dagster.graph.open_graph import OpenGraph
 from docindex_dagster.graph.queries import Step, without_repeats
 from docindex_dagster.operations.show import ShownChunk
 from docindex_dagster.render import budget
-from docindex_dagster.search.context import Context, nothing_in
-from docindex_dagster.search.matches import Match, Matches, around
+from docindex_dagster.search.context import Context, empty_reason
+from docindex_dagster.search.matches import Match, Matches, excerpt_around
 from docindex_dagster.search.model import CHANGED, Hit, title
 from docindex_dagster.status.catalog import lacks
 
@@ -58,7 +58,7 @@ def of_list(
     page = enumerate(found[start : start + top_k], start=start + 1)
     parts = [of_hit(rank, one) if isinstance(one, Hit) else _commit(one) for rank, one in page]
     left = None if len(found) > start + top_k else 0
-    return budget.paged(parts, "results", start if found else 0, max_tokens, notes=notes, left=left)
+    return budget.fit_page(parts, "results", start if found else 0, max_tokens, notes=notes, left=left)
 
 
 def of_hit(rank: int, hit: Hit) -> str:
@@ -83,7 +83,7 @@ def of_matches(found: Matches, top_k: int, start: int, warnings: Sequence[str], 
     """
     notes = [f"Note: {in_line(warning)}" for warning in warnings]
     if not found.total:
-        return budget.fitted([*notes, _NO_MATCH], (), max_tokens, lambda _: "")
+        return budget.fit_parts([*notes, _NO_MATCH], (), max_tokens, lambda _: "")
     notes.append(f"{_number(found.total, 'match', 'es')} in {_number(found.files, 'file', 's')}.")
     page = found.matches[start : start + top_k]
     parts = []
@@ -91,7 +91,7 @@ def of_matches(found: Matches, top_k: int, start: int, warnings: Sequence[str], 
         first, *others = of_file
         parts += [f"{_file(first)}\n{_match(first)}", *map(_match, others)]
     left = found.total - start - len(page)
-    return budget.paged(parts, "matches", start, max_tokens, notes=notes, left=left, separator="\n")
+    return budget.fit_page(parts, "matches", start, max_tokens, notes=notes, left=left, separator="\n")
 
 
 def _number(count: int, noun: str, plural: str) -> str:
@@ -106,7 +106,7 @@ def _file(match: Match) -> str:
 
 def _match(match: Match) -> str:
     page = f" (page {match.page})" if match.page is not None else ""
-    return f"   {match.line}:{match.column}{page} | {in_line(around(match)[0])}"
+    return f"   {match.line}:{match.column}{page} | {in_line(excerpt_around(match)[0])}"
 
 
 def of_context(context: Context, notes: Sequence[str]) -> str:
@@ -116,7 +116,7 @@ def of_context(context: Context, notes: Sequence[str]) -> str:
     if left > 0 and context.passages:
         notes.append(f"{left} more results did not fit. Request more tokens, or use `search` to list them.")
     head = budget.cut("\n".join(notes), ROOM_FOR_NOTES - 10)
-    return "\n\n".join(filter(None, (head, context.markdown or nothing_in(context))))
+    return "\n\n".join(filter(None, (head, context.markdown or empty_reason(context))))
 
 
 def _commit(row: Mapping[str, Any]) -> str:
@@ -155,7 +155,7 @@ def of_steps(steps: Sequence[Step], notes: Sequence[str], start: int, max_tokens
         is_backward: whether the edges are followed backward.
     """
     lines = [_line(same, is_backward=is_backward) for same in _grouped(steps)]
-    return budget.paged(lines[start:], "edges", start, max_tokens, notes=notes, separator="\n")
+    return budget.fit_page(lines[start:], "edges", start, max_tokens, notes=notes, separator="\n")
 
 
 def _grouped(steps: Sequence[Step]) -> Iterator[list[Step]]:
@@ -270,7 +270,7 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int
     ordered = sorted(sources, key=lambda present: present.status.state == "ok")
     notes = [f"Note: {warning}" for warning in warnings]
     parts = [*map(_source, ordered)][start:]
-    return budget.paged(parts, "sources", start, max_tokens, notes=notes, separator="\n")
+    return budget.fit_page(parts, "sources", start, max_tokens, notes=notes, separator="\n")
 
 
 def _source(present: "Present") -> str:

@@ -59,7 +59,7 @@ def of_recalled(found: Recalled, top_k: int, start: int, max_tokens: int) -> str
     page = found.messages[start : start + top_k]
     parts = [_remembered(rank, one) for rank, one in enumerate(page, start=start + 1)]
     left = None if len(found.messages) > start + top_k else 0
-    text = budget.paged(parts, "messages", start if found.messages else 0, room, notes=notes, left=left)
+    text = budget.fit_page(parts, "messages", start if found.messages else 0, room, notes=notes, left=left)
     return f"{text}\n\n{_code(found, max_tokens - room - 2)}" if has_code else text
 
 
@@ -70,7 +70,7 @@ def _code(found: Recalled, max_tokens: int) -> str:
         left = len(parts) - shown
         return f"{left} of {len(parts)} code passages did not fit; use `search` to list them." if left else ""
 
-    return budget.fitted(["From the indexed code and documentation:"], parts, max_tokens, more)
+    return budget.fit_parts(["From the indexed code and documentation:"], parts, max_tokens, more)
 
 
 def _remembered(rank: int, one: Remembered) -> str:
@@ -120,7 +120,7 @@ def of_forgotten(one: Forgotten) -> str:
 def of_status(domains: Sequence[DomainStatus], start: int, max_tokens: int) -> str:
     """Format the state of each readable domain, one per line."""
     parts = [_status(one) for one in domains[start:]]
-    return budget.paged(parts, "domains", start, max_tokens, separator="\n")
+    return budget.fit_page(parts, "domains", start, max_tokens, separator="\n")
 
 
 def _status(one: DomainStatus) -> str:

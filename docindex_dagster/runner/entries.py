@@ -145,12 +145,12 @@ class Entry:
         return State.CANCELLING if self.is_cancelled else State.RUNNING
 
 
-def run_of(values: Mapping[str, Any]) -> Run:
+def parse_run(values: Mapping[str, Any]) -> Run:
     """Parse the first line of an entry."""
     return Run(**{**values, "only": tuple(values["only"])})
 
 
-def end_of(values: Mapping[str, Any]) -> End:
+def parse_end(values: Mapping[str, Any]) -> End:
     """Parse the last line of an entry."""
     return End(State(values["state"]), values["ended_at"], tuple(values["failures"]))
 
@@ -166,7 +166,7 @@ def as_json(value: object) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def stage_of(values: Mapping[str, Any]) -> StageEntry:
+def parse_stage(values: Mapping[str, Any]) -> StageEntry:
     """Parse a stage entry that `as_json` wrote."""
     return StageEntry(
         **{

@@ -17,7 +17,7 @@ import tomlkit
 from docindex_dagster.core import trust
 from docindex_dagster.core.errors import DamagedStoreError, SettingsError, SourceError
 from docindex_dagster.core.events import Event, Progress, listening
-from docindex_dagster.core.files import folder_bytes, replacing
+from docindex_dagster.core.files import folder_bytes, atomic_write
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, exclusive_if_free
@@ -76,7 +76,7 @@ def cache_folder() -> Path:
     return trust.cache() / trust.FOLDERS
 
 
-def kept() -> list[FolderIndex]:
+def folder_indexes() -> list[FolderIndex]:
     """Return all existing folder indexes, except damaged ones."""
     roots = sorted(root for root in cache_folder().glob("*/") if not _is_dropped(root))
     return [found for root in roots if (found := _read(root)) is not None]
@@ -90,7 +90,7 @@ def index_for(paths: Sequence[Path], *, wants_graph: bool = False) -> FolderInde
     Raises:
         SourceError: The path of a folder is not valid UTF-8, or contains the library placeholder.
     """
-    covering = [found for found in kept() if found.covers(paths)]
+    covering = [found for found in folder_indexes() if found.covers(paths)]
     found = min(covering, key=lambda found: len(found.folders), default=None) or _make(_outermost(paths))
     (found.root / _USED).touch(mode=0o600)
     if wants_graph:
@@ -114,7 +114,7 @@ def open_current(found: FolderIndex, sources: Sequence[Source], report: Callable
         return open_reader(Layout(found.settings.home))
 
 
-def drop(found: FolderIndex) -> bool:
+def delete_index(found: FolderIndex) -> bool:
     """Delete an index; return False if another process is creating or updating it."""
     with exclusive_if_free(_lock(found.root), f"process {os.getpid()}") as is_free:
         if is_free:
@@ -183,14 +183,14 @@ def _make(folders: Sequence[Path]) -> FolderIndex:
     for folder in (cache_folder().parent, cache_folder()):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for old in _unused():
-        drop(old)
+        delete_index(old)
     for leftover in filter(_is_dropped, cache_folder().glob("*/")):  # by a process that died during the deletion
         shutil.rmtree(leftover, ignore_errors=True)
     root = cache_folder() / digest_parts(*map(str, folders))
     with exclusive(_lock(root), f"process {os.getpid()}", lambda _: None):
         root.mkdir(mode=0o700, exist_ok=True)
         (root / _USED).touch(mode=0o600)
-        with replacing(root / CONFIG_NAME, 0o600) as temporary:
+        with atomic_write(root / CONFIG_NAME, 0o600) as temporary:
             temporary.write_bytes(_declaration(folders))
     return FolderIndex(root, tuple(folders))
 
@@ -224,7 +224,7 @@ def _declaration(folders: Sequence[Path]) -> bytes:
 
 
 def _unused() -> Iterator[FolderIndex]:
-    for found in kept():
+    for found in folder_indexes():
         if time.time() - found.used_at > _UNUSED_S:
             yield found
 

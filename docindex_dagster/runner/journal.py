@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from docindex_dagster.core import locks
 from docindex_dagster.core.confinement import open_file
-from docindex_dagster.core.files import replacing, sync
+from docindex_dagster.core.files import atomic_write, sync
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import entries
 from docindex_dagster.runner.entries import End, Entry, Run, StageEntry, State
@@ -90,7 +90,7 @@ def writing(layout: Layout, run: Run) -> Iterator[Writer]:
         yield Writer(run, descriptor, Lock())
 
 
-def ask(layout: Layout, run: Run) -> None:
+def add_queued(layout: Layout, run: Run) -> None:
     """Add a queued run to the journal durably: it survives a power failure.
 
     Raises:
@@ -134,11 +134,11 @@ def starting(path: Path) -> Iterator[tuple[int, Callable[[int], None]]]:
         os.close(descriptor)
 
 
-def inherited(descriptor: int) -> Writer:
+def inherited_writer(descriptor: int) -> Writer:
     """Return the writer for the run that this process was started for; its child processes do not inherit the lock."""
     os.set_inheritable(descriptor, False)  # noqa: FBT003 positional only
     first = next(lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0)))
-    return Writer(entries.run_of(first[1]), descriptor, Lock())
+    return Writer(entries.parse_run(first[1]), descriptor, Lock())
 
 
 def cancel(path: Path) -> None:
@@ -186,7 +186,7 @@ def _read(path: Path) -> Entry | None:
     with suppress(FileNotFoundError, KeyError, TypeError, ValueError), opened(path) as file:
         for name, values in lines(file.read(), skipped=(_STAGE, PROGRESS, WAITING, WARNING)):
             if name == _RUN:
-                entry = Entry(entries.run_of(values), is_alive)
+                entry = Entry(entries.parse_run(values), is_alive)
             elif entry is not None:
                 _add(entry, name, values)
         return None if entry is None else _completed(entry, path, os.fstat(file.fileno()).st_mtime)
@@ -218,7 +218,7 @@ def _add(entry: Entry, name: str, values: Mapping[str, Any]) -> None:
     elif name == SUMMARY:
         entry.summary = dict(values)
     elif name == _END and entry.end is None:
-        entry.end = entries.end_of(values)
+        entry.end = entries.parse_end(values)
 
 
 def _completed(entry: Entry, path: Path, changed_at: float) -> Entry:
@@ -263,7 +263,7 @@ def _last_output(path: Path) -> str:
 def stages(path: Path) -> dict[str, StageEntry]:
     """Return the results of the stages of a run, by stage name."""
     found = (values for name, values in lines(path.read_bytes()) if name == _STAGE)
-    return {values["stage"]: entries.stage_of(values) for values in found}
+    return {values["stage"]: entries.parse_stage(values) for values in found}
 
 
 def settle(path: Path, entry: Entry) -> None:
@@ -295,7 +295,7 @@ def _rewrite(path: Path, entry: Entry, change: Callable[[str, dict[str, Any]], d
     found = ((name, change(name, values)) for name, values in lines(path.read_bytes()) if name != _END)
     kept = [_line(name, values) for name, values in found if values is not None]
     end = [] if entry.end is None else [_line(_END, asdict(entry.end))]
-    with replacing(path, 0o600) as temporary:
+    with atomic_write(path, 0o600) as temporary:
         temporary.write_bytes(b"".join([*kept, *end]))
 
 

@@ -22,8 +22,8 @@ from docindex_dagster.core.errors import DocindexError, SettingsError, Verificat
 from docindex_dagster.core.events import Searchable, Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
-from docindex_dagster.core.garbage_collection import give_back
-from docindex_dagster.core.locks import exclusive, step_noted
+from docindex_dagster.core.garbage_collection import release_memory
+from docindex_dagster.core.locks import exclusive, recording_step
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder, load_model
@@ -47,7 +47,7 @@ NOT_RUN = "the run ended before this stage"
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class StageOutcomes:
     """The outcomes of the stages of a run, by name."""
 
     outcomes: Mapping[str, Outcome]
@@ -89,7 +89,7 @@ def index(
     """
     check_local(settings)
     run = SourceRun(settings, source, lambda: embedder, full, verify, tuple(only))
-    with reporting_full_disk(settings.home), writing(settings), holding(run, f"process {os.getpid()}") as held:
+    with reporting_full_disk(settings.home), writing(settings), holding_source_lock(run, f"process {os.getpid()}") as held:
         ran = run_stages(held)
         for outcome in ran.outcomes.values():
             for text in outcome.warnings:
@@ -110,7 +110,7 @@ def check_local(settings: Settings) -> None:
 
 
 @contextmanager
-def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
+def holding_source_lock(run: SourceRun, owner: str) -> Iterator[SourceRun]:
     """Hold the lock of a run's source, and emit an event if the run has to wait for another one."""
 
     def wait(other: str) -> None:
@@ -126,7 +126,7 @@ def run_stages(
     *,
     is_complete: bool = False,
     selected: Collection[str] | None = None,
-) -> Ran:
+) -> StageOutcomes:
     """Run the stages of a source, with the same arguments as `steps`.
 
     Raises:
@@ -138,7 +138,7 @@ def run_stages(
         try:
             next(running)
         except StopIteration as ended:
-            return Ran(ended.value)
+            return StageOutcomes(ended.value)
 
 
 def steps(
@@ -338,10 +338,10 @@ def _execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome
         DocindexError: The stage failed.
     """
     started = time.monotonic()
-    with timed(run.key, stage.name), step_noted(run.note, stage.name):
+    with timed(run.key, stage.name), recording_step(run.note, stage.name):
         outcome = stage.run(run, inputs)
     if time.monotonic() - started > _LONG_S:
-        give_back()
+        release_memory()
     return outcome
 
 

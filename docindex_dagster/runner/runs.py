@@ -20,7 +20,7 @@ from docindex_dagster.pipeline.stages import by_name, stages
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Launcher, Mode, Run, StageEntry, State
 from docindex_dagster.runner.journal import Report, Writer
-from docindex_dagster.runner.run import check_local, holding, reason_of, run_stages
+from docindex_dagster.runner.run import check_local, holding_source_lock, reason_of, run_stages
 from docindex_dagster.sources import clone, registry, removed_sources
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import link_files
@@ -114,7 +114,7 @@ def _do(settings: Settings, request: Run, report: Report) -> None:
         only=request.only,
     )
     owner = f"run {request.run_id} of process {os.getpid()}"
-    with holding(run, owner) as held:
+    with holding_source_lock(run, owner) as held:
         run_stages(held, report, is_complete=True)
     catalog.rebuild(held.layout, owner)
 

@@ -75,7 +75,7 @@ class Context:
         return "\n".join(map(_as_markdown, self.passages))
 
 
-def nothing_in(context: Context) -> str:
+def empty_reason(context: Context) -> str:
     """Return why a context is empty."""
     if not context.found:
         return "Nothing found. Try other words, or fewer filters."

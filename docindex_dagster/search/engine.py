@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from docindex_dagster.core.background import beside
+from docindex_dagster.core.background import start_in_thread
 from docindex_dagster.core.errors import EmbeddingError, QueryError
 from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.traces import span
@@ -197,7 +197,7 @@ def _rankings(
 
     rankings = {}
     if mode is Mode.HYBRID and vector is not None:
-        words = beside(by_words)
+        words = start_in_thread(by_words)
         nearest = candidates.vector(pool, vector)
         return {"bm25": words(), "vector": nearest}
     if mode in {Mode.HYBRID, Mode.BM25}:

@@ -17,15 +17,15 @@ from docindex_dagster.search.model import CHANGED, Hit
 from docindex_dagster.sources.classify import classify_name, is_converted
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path
-from docindex_dagster.sources.secrets import Secret, mask, secrets_of
-from docindex_dagster.sources.staleness import Edits, differs, edits_since
+from docindex_dagster.sources.secrets import Secret, mask, parse_masked
+from docindex_dagster.sources.staleness import Edits, differs, find_edits
 from docindex_dagster.sources.text import read_document
 
 _MAX_LISTED = 3  # maximum number of sources to list, and of paths per kind of change
 _Result = TypeVar("_Result", Hit, Match)
 
 
-def located(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_Result]:
+def with_locations(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_Result]:
     """Return the results with the path on disk and whether the file differs from the indexed one.
 
     Both stay unset for commits, undeclared sources, and sources whose folder is missing.
@@ -56,7 +56,7 @@ def files_of(sources: Mapping[str, Source]) -> Callable[[str, str], str | None]:
     return file
 
 
-def folders_of(keys: Iterable[str], sources: Mapping[str, Source]) -> Iterator[str]:
+def folder_notes(keys: Iterable[str], sources: Mapping[str, Source]) -> Iterator[str]:
     """Yield a sentence for each source with a folder on this machine: its paths are relative to that folder."""
     for key in dict.fromkeys(keys):
         if key in sources and sources[key].path.is_dir():
@@ -76,7 +76,7 @@ def changed_files(rows: Iterable[Mapping[str, Any]], sources: Mapping[str, Sourc
     }
 
 
-def notes_of_edits(layout: Layout, sources: Iterable[Source], budget_s: float) -> Iterator[str]:
+def change_notes(layout: Layout, sources: Iterable[Source], budget_s: float) -> Iterator[str]:
     """Yield one sentence for each of the first few sources that changed since they were indexed.
 
     Args:
@@ -90,8 +90,8 @@ def notes_of_edits(layout: Layout, sources: Iterable[Source], budget_s: float) -
         if time.monotonic() >= ends_at:
             break
         if source.remote is None:
-            edits = edits_since(layout.table("discovered_files", source.key), source, ends_at)
-            found += [] if edits.are_none else [_note(source.key, edits)]
+            edits = find_edits(layout.table("discovered_files", source.key), source, ends_at)
+            found += [] if edits.is_empty else [_note(source.key, edits)]
     yield from found[:_MAX_LISTED]
     more = len(found) - _MAX_LISTED
     if more > 0:
@@ -132,4 +132,4 @@ def _masked(layout: Layout, key: str) -> dict[tuple[str, str], tuple[Secret, ...
     if files is None:
         return {}
     columns = (files[name].to_pylist() for name in ("path", "content_hash", "masked"))
-    return {(path, content): secrets_of(rows) or () for path, content, rows in zip(*columns, strict=True) if content}
+    return {(path, content): parse_masked(rows) or () for path, content, rows in zip(*columns, strict=True) if content}

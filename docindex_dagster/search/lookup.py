@@ -266,7 +266,7 @@ def readings_of(settings: Settings, text: str, sources: Iterable[str] = ()) -> l
     found: list[Reference] = []
     absent: list[Reference] = []
     for reading in parse(text, dict.fromkeys((*sources, *registry.sources(settings)))):
-        location = None if reading.source or not reading.path else registry.located(settings, Path(reading.path))
+        location = None if reading.source or not reading.path else registry.locate_path(settings, Path(reading.path))
         if location:
             source, name = location
             readings = found if os.path.lexists(reading.path) else absent

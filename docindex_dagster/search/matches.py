@@ -99,7 +99,7 @@ def find_matches(
     return Matches(tuple(listed), total + sum(numbers), files + sum(map(bool, numbers)))
 
 
-def around(match: Match) -> tuple[str, int, int]:
+def excerpt_around(match: Match) -> tuple[str, int, int]:
     """Return the line of a match, cut around the match if it is long, and the match's position in that text."""
     start, end = match.column - 1, match.end - 1
     if len(match.text) <= _MAX_LINE:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from docindex_dagster.core.layout import base_key
-from docindex_dagster.documents.human_language import language_among, of_tag
+from docindex_dagster.documents.human_language import language_among, parse_language_tag
 from docindex_dagster.search.candidates import Ranking
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Scored
@@ -110,12 +110,12 @@ def _frequency(reader: Reader, name: str, sources: Sequence[str]) -> float:
 def page_of(path: str, language: str) -> str:
     """Return the path without the part that names its language; translations of a page share it."""
     *folders, name = path.split("/")
-    at = next((at for at, folder in enumerate(folders) if of_tag(folder) == language), None)
+    at = next((at for at, folder in enumerate(folders) if parse_language_tag(folder) == language), None)
     if at is not None:
         first = at - 1 if at and folders[at - 1].lower() in _LANGUAGE_FOLDERS else at
         return _DOCUSAURUS.sub("docs/", "/".join([*folders[:first], *folders[at + 1 :], name]))
     suffix = _SUFFIX.fullmatch(name)
-    if suffix and of_tag(suffix["tag"]) == language:
+    if suffix and parse_language_tag(suffix["tag"]) == language:
         return "/".join([*folders, suffix["stem"] + suffix["ending"]])
     return path
 

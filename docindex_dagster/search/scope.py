@@ -10,14 +10,14 @@ from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.layout import is_branch
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.documents.human_language import of_tag
+from docindex_dagster.documents.human_language import parse_language_tag
 from docindex_dagster.search.filters import SPECIAL, escape_glob
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import Generation
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class SearchDefaults:
     """Search defaults for the user's working directory.
 
     Attributes:
@@ -29,7 +29,7 @@ class Here:
     note: str = ""
 
 
-def here(settings: Settings, generation: Generation, folder: Path | None) -> Here:
+def search_defaults(settings: Settings, generation: Generation, folder: Path | None) -> SearchDefaults:
     """Return the search defaults for a folder: in a linked worktree, its sources replace those of other worktrees.
 
     Args:
@@ -39,7 +39,7 @@ def here(settings: Settings, generation: Generation, folder: Path | None) -> Her
     """
     tree = registry.linked_tree(settings, folder) if folder else None
     if tree is None:
-        return Here()
+        return SearchDefaults()
     present = {key: copy for key, copy in tree.own.items() if copy in generation.sources}
     default = settings.search.default_source
     keys = [default] if default else [*(without_branches(generation.sources) or generation.sources)]
@@ -50,7 +50,7 @@ def here(settings: Settings, generation: Generation, folder: Path | None) -> Her
         f"{command('docindex', 'index', tree.root)} indexes this worktree"
     )
     sources = tuple(dict.fromkeys(present.get(key, key) for key in keys)) if present else ()
-    return Here(sources, note if missing else "")
+    return SearchDefaults(sources, note if missing else "")
 
 
 def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
@@ -69,7 +69,7 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
     is_explicit = given.startswith(("/", "./", "../"))
     if not is_explicit and (match or not os.path.lexists(base)):
         return None, given
-    found = registry.located(settings, base)
+    found = registry.locate_path(settings, base)
     if found is None and base.is_absolute():
         raise QueryError(f"{given} is not in any source. `docindex source list` shows all sources")
     if found is None or not os.path.lexists(base):
@@ -134,7 +134,7 @@ def human_language(name: str) -> str:
     Raises:
         QueryError: the tag is unknown.
     """
-    found = of_tag(name)
+    found = parse_language_tag(name)
     if found is None:
         raise QueryError(f"unknown language of documents: {name!r}. Use a code such as en or pt-BR")
     return found

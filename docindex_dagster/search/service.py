@@ -22,7 +22,7 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.context import Context, add_linked_chunks, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import located, notes_of_edits, original_texts
+from docindex_dagster.search.freshness import with_locations, change_notes, original_texts
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
@@ -86,7 +86,7 @@ def hits_of(
     for note in notes:
         warn(note)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
-    return located(found, registry.sources(settings))
+    return with_locations(found, registry.sources(settings))
 
 
 @spanned("matches")
@@ -112,7 +112,7 @@ def matches_of(
     if not found.total:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [match.source for match in found.matches], warn)
-    return replace(found, matches=tuple(located(found.matches, sources)))
+    return replace(found, matches=tuple(with_locations(found.matches, sources)))
 
 
 def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
@@ -153,7 +153,7 @@ def similar_to(
     if not found:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
-    return located(found, registry.sources(settings))
+    return with_locations(found, registry.sources(settings))
 
 
 @spanned("context")
@@ -176,7 +176,7 @@ def context_of(
     hits = hits_of(settings, reader, expanded, warn, WEIGHTS_OF_CONTEXT)
     if hits:
         pool = Pool(reader, request.filters, expanded.top_k)
-        hits = located(add_linked_chunks(pool, request.query, hits, warn), registry.sources(settings))
+        hits = with_locations(add_linked_chunks(pool, request.query, hits, warn), registry.sources(settings))
     return pack(request.query, hits, budget)
 
 
@@ -189,7 +189,7 @@ def _warn_of_edits(
     searched = request.filters.sources or tuple(reader.generation.sources)
     keys = dict.fromkeys((*found_in, *searched))
     sources = (declared[key] for key in keys if key in declared and key in reader.generation.sources)
-    for note in notes_of_edits(Layout(settings.home), sources, settings.search.look_s):
+    for note in change_notes(Layout(settings.home), sources, settings.search.look_s):
         warn(note)
 
 

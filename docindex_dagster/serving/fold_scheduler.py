@@ -108,7 +108,7 @@ def _print(text: str) -> None:
 
 
 @contextmanager
-def folding(
+def fold_in_background(
     settings: Settings,
     keys: Sequence[str],
     *,

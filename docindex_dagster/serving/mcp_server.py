@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.safe_text import shortened, well_formed_json
+from docindex_dagster.core.safe_text import truncate_middle, well_formed_json
 from docindex_dagster.core.traces import span
 from docindex_dagster.serving.arguments import ToolInfo, tools_of
 from docindex_dagster.serving.memory_tools import MemoryTools
@@ -124,9 +124,9 @@ def _reporting_errors(tool: Callable[..., str]) -> Callable[..., str]:
             with span("tool", tool=tool.__name__):
                 return tool(*arguments, **options)
         except DocindexError as error:
-            raise ToolError(shortened(str(error))) from error
+            raise ToolError(truncate_middle(str(error))) from error
         except OSError as error:
-            raise ToolError(shortened(f"{error.filename or 'file system'}: {error.strerror or error}")) from error
+            raise ToolError(truncate_middle(f"{error.filename or 'file system'}: {error.strerror or error}")) from error
 
     call.__signature__ = inspect.signature(tool)  # type: ignore[attr-defined]  # the signature without `self`
     return call

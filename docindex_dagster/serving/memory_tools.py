@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from docindex_dagster import operations
-from docindex_dagster.core.signatures import of_fields, with_parameters
+from docindex_dagster.core.signatures import parameters_from_fields, with_parameters
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.operations.memory import ForgetRequest, IngestRequest, RecallRequest, ToolResultRequest
 from docindex_dagster.render import budget, memory_markdown
@@ -22,7 +22,7 @@ class MemoryTools:
         self.memory = memory
 
     @mcp_tool("Remember a message", writes=True)
-    @with_parameters(of_fields(IngestRequest, without=["tool"], names=_NAMES))
+    @with_parameters(parameters_from_fields(IngestRequest, without=["tool"], names=_NAMES))
     def ingest_message(self, **given: Any) -> str:
         """Remember a message of this conversation. `recall` finds it immediately, in any process.
 
@@ -32,7 +32,7 @@ class MemoryTools:
         return self._ingest(given)
 
     @mcp_tool("Remember a tool result", writes=True)
-    @with_parameters(of_fields(ToolResultRequest, without=["role"], names=_NAMES))
+    @with_parameters(parameters_from_fields(ToolResultRequest, without=["role"], names=_NAMES))
     def ingest_tool_result(self, **given: Any) -> str:
         """Remember a tool result: test output, errors, pages, queries.
 
@@ -46,7 +46,7 @@ class MemoryTools:
         return memory_markdown.of_ingested(operations.memory.ingest(self.memory, request))
 
     @mcp_tool("Find earlier messages and tool results")
-    @with_parameters(of_fields(RecallRequest, names=_NAMES), before="top_k")
+    @with_parameters(parameters_from_fields(RecallRequest, names=_NAMES), before="top_k")
     def recall(
         self, *, top_k: Limit = 10, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any
     ) -> str:
@@ -60,7 +60,7 @@ class MemoryTools:
         return memory_markdown.of_recalled(found, top_k, start, max_tokens)
 
     @mcp_tool("Forget a message, a conversation or everything", writes=True, destroys=True)
-    @with_parameters(of_fields(ForgetRequest, names=_NAMES))
+    @with_parameters(parameters_from_fields(ForgetRequest, names=_NAMES))
     def forget(self, **given: Any) -> str:
         """Forget a message, a conversation or everything: searches no longer find it, and it cannot be restored.
 

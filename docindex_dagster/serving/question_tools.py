@@ -34,12 +34,12 @@ from docindex_dagster.render import budget, markdown
 from docindex_dagster.search import snippets
 from docindex_dagster.search.context import Context, ContextPassage, pack
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import located
+from docindex_dagster.search.freshness import with_locations
 from docindex_dagster.search.hits import hit_of
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.lookup import find_chunks, node_name
-from docindex_dagster.search.matches import Match, around
+from docindex_dagster.search.matches import Match, excerpt_around
 from docindex_dagster.search.model import Granularity, Hit, Mode, Scored
 from docindex_dagster.search.scope import key_of
 from docindex_dagster.search.service import Request, context_of, hits_of, matches_of
@@ -230,7 +230,7 @@ def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) 
     rows = _rows(within, well_formed(request.reference), within.keys(request.sources))
     hits = [hit_of(row, Scored.of(row["chunk_id"], ()), snippets.of_words(frozenset())) for row in rows[start:]]
     fitting = hits[: _count([hit.token_count for hit in hits], max_tokens)]
-    context = pack(request.reference, located(fitting, registry.sources(within.settings)), max_tokens)
+    context = pack(request.reference, with_locations(fitting, registry.sources(within.settings)), max_tokens)
     return ToolResult(_counts(context.passages), "\n".join(_more(start + len(fitting), len(rows))), context)
 
 
@@ -332,7 +332,7 @@ def _line(reader: Reader, match: Match) -> ContextPassage:
         kind="line",
         name=None,
         language=row["language"],
-        text=around(match)[0],
+        text=excerpt_around(match)[0],
         tokens=0,
         chunk_ids=(row["chunk_id"],),
         stale=match.stale,

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from docindex_dagster import operations
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.safe_text import in_line, shortened
-from docindex_dagster.core.settings import untrusted
-from docindex_dagster.core.signatures import of_fields, with_parameters
+from docindex_dagster.core.safe_text import in_line, truncate_middle
+from docindex_dagster.core.settings import untrusted_message
+from docindex_dagster.core.signatures import parameters_from_fields, with_parameters
 from docindex_dagster.graph.queries import BACKWARD
 from docindex_dagster.operations.collect import NoteRequest, note
 from docindex_dagster.operations.context import ContextRequest
@@ -24,7 +24,7 @@ from docindex_dagster.operations.similar import SIMILAR
 from docindex_dagster.operations.view import View
 from docindex_dagster.operations.why import WhyRequest
 from docindex_dagster.render import budget, markdown
-from docindex_dagster.search.freshness import folders_of, notes_of_edits
+from docindex_dagster.search.freshness import folder_notes, change_notes
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.serving.arguments import mcp_tool
@@ -49,7 +49,7 @@ def _tool(name: str, operation: Listing[Any]) -> Callable[..., str]:
     """Return the tool for an operation that lists results."""
 
     @mcp_tool(operation.title)
-    @with_parameters(of_fields(operation.request, without=_HIDDEN), before="top_k")
+    @with_parameters(parameters_from_fields(operation.request, without=_HIDDEN), before="top_k")
     def tool(
         self: "Tools",
         *,
@@ -89,7 +89,7 @@ class Tools:
         return self._live.reading(answer)
 
     @mcp_tool("Search code and documentation")
-    @with_parameters(of_fields(SearchRequest, without=_HIDDEN), before="top_k")
+    @with_parameters(parameters_from_fields(SearchRequest, without=_HIDDEN), before="top_k")
     def search(
         self, *, top_k: Limit = 10, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any
     ) -> str:
@@ -114,7 +114,7 @@ class Tools:
     log = _tool("log", LOG)
 
     @mcp_tool("Read what is relevant to a question")
-    @with_parameters(of_fields(ContextRequest, without=_HIDDEN_OF_CONTEXT), before="max_tokens")
+    @with_parameters(parameters_from_fields(ContextRequest, without=_HIDDEN_OF_CONTEXT), before="max_tokens")
     def context(self, *, max_tokens: Budget = budget.DEFAULT, **given: Any) -> str:
         """Read what the indexed code and documentation say about a question, within a token budget.
 
@@ -125,13 +125,13 @@ class Tools:
 
         def ask(view: View, warnings: list[str]) -> str:
             packed = operations.context.context(view, request)
-            folders = folders_of((one.source for one in packed.passages), view.declared)
+            folders = folder_notes((one.source for one in packed.passages), view.declared)
             return markdown.of_context(packed, [*(f"Note: {warning}" for warning in warnings), *folders])
 
         return self._answer(ask)
 
     @mcp_tool("Show a chunk, file or commit")
-    @with_parameters(of_fields(ShowRequest), before="max_tokens")
+    @with_parameters(parameters_from_fields(ShowRequest), before="max_tokens")
     def show(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any) -> str:
         """Read indexed text in full: the chunk at a line, all chunks of a file, or a commit.
 
@@ -147,7 +147,7 @@ class Tools:
         return self._answer(ask)
 
     @mcp_tool("Who calls, uses or documents a symbol")
-    @with_parameters(of_fields(GraphRequest, without=["edges"]), before="max_tokens")
+    @with_parameters(parameters_from_fields(GraphRequest, without=["edges"]), before="max_tokens")
     def graph(
         self,
         question: Annotated[
@@ -176,14 +176,14 @@ class Tools:
             notes = [*map(markdown.sentence, found.notes), *(f"Note: {warning}" for warning in warnings)]
             keys = dict.fromkeys(step.source for step in found.steps)
             asked = [view.declared[key] for key in keys if key in view.declared]
-            edits = notes_of_edits(view.reader.layout, asked, view.settings.search.look_s)
-            notes += [*(f"Note: {note}" for note in edits), *folders_of(keys, view.declared)]
+            edits = change_notes(view.reader.layout, asked, view.settings.search.look_s)
+            notes += [*(f"Note: {note}" for note in edits), *folder_notes(keys, view.declared)]
             return markdown.of_steps(found.steps, notes, start, max_tokens, is_backward=question in BACKWARD)
 
         return self._answer(ask)
 
     @mcp_tool("Why is a file indexed or not")
-    @with_parameters(of_fields(WhyRequest))
+    @with_parameters(parameters_from_fields(WhyRequest))
     def why(self, **given: Any) -> str:
         """Say whether a file is indexed, and if not, which rule excludes it.
 
@@ -201,7 +201,7 @@ class Tools:
         from docindex_dagster.operations.status import StatusRequest, status  # slow to import, and only needed here
         from docindex_dagster.status import overview
 
-        warnings = [note for note in [untrusted(self._live.settings)] if note]
+        warnings = [note for note in [untrusted_message(self._live.settings)] if note]
         found = status(self._live.settings, StatusRequest(), self._runs_of, warnings.append)
         warnings += [overview.sentence(found.change)] if found.change else []
         return markdown.of_sources(found.sources, warnings, budget.start_of(cursor), max_tokens)
@@ -225,7 +225,7 @@ class CollectingTools:
         return cls(live) if live.settings.evaluation.collect else None
 
     @mcp_tool("Note what answered a question", writes=True)
-    @with_parameters(of_fields(NoteRequest))
+    @with_parameters(parameters_from_fields(NoteRequest))
     def note_answer(self, **given: Any) -> str:
         """Record that indexed text answered a question, in a project file that is used to measure search quality.
 
@@ -234,7 +234,7 @@ class CollectingTools:
         """
         found = note(self._live, NoteRequest.parse(**given), "mcp")
         location = f"{in_line(str(found.target))} of {found.target.source}"
-        asked = shortened(in_line(found.question), _MAX_QUESTION_CHARS)
+        asked = truncate_middle(in_line(found.question), _MAX_QUESTION_CHARS)
         if found.is_noted:
             return f'{"Recorded" if found.is_new else "Already recorded"}: {location} answers "{asked}".'
         return f'{"Removed" if found.is_new else "Not recorded"}: {location} answers "{asked}".'

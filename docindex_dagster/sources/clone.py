@@ -9,16 +9,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from docindex_dagster.core.errors import NoAnswerError, NotThereError, SourceError
+from docindex_dagster.core.errors import GitTimeoutError, RevisionNotFoundError, SourceError
 from docindex_dagster.core.events import Progress, emit
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources import git, mirror, transfer
-from docindex_dagster.sources.mirror import dispose, remove_locks
+from docindex_dagster.sources.mirror import remove_path, remove_locks
 from docindex_dagster.sources.model import Remote, Source
 
 # Errors that a new clone would not fix: a full disk, and objects that the remote itself has lost.
@@ -47,7 +47,7 @@ def update(source: Source, layout: Layout, *, history: int, report: Report) -> N
         _refuse_foreign(remote)  # a new clone would also be of the foreign repository, so do not attempt a repair
         try:
             _update_checkout(source, remote, history, report)
-        except (NotThereError, NoAnswerError):
+        except (RevisionNotFoundError, GitTimeoutError):
             raise
         except SourceError as error:
             is_lost = any(message in str(error) for message in _NOT_REPAIRABLE)
@@ -63,9 +63,9 @@ def remove(layout: Layout, key: str, report: Report) -> None:
     if not key.startswith("git/") or not (repository.exists() or folder.exists()):
         return
     with _locked(layout, key, report):
-        dispose(folder)
+        remove_path(folder)
         if not _checkouts(repository):
-            dispose(repository)
+            remove_path(repository)
 
 
 def _locked(layout: Layout, key: str, report: Report) -> AbstractContextManager[Note]:
@@ -97,7 +97,7 @@ def _refuse_foreign(remote: Remote) -> None:
 def _repair(source: Source, remote: Remote, history: int, report: Report) -> None:
     """Remove what a killed git left behind; if that is not enough, clone again."""
     remove_locks(remote.repository, source.path)
-    dispose(source.path)
+    remove_path(source.path)
     try:
         _update_checkout(source, remote, history, report)
     except SourceError:
@@ -129,7 +129,7 @@ def _update_checkout(source: Source, remote: Remote, history: int, report: Repor
         transfer.update_submodules(source.path, report)
     if is_new:
         mirror.run_maintenance(remote.repository)
-        with replacing(note) as temporary:
+        with atomic_write(note) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 
@@ -144,12 +144,12 @@ def _check_out_empty(source: Source, remote: Remote) -> None:
         SourceError: The repository is not empty.
     """
     if remote.ref is not None:
-        raise NotThereError(
+        raise RevisionNotFoundError(
             f"{remote.url} has no branch, tag or commit {remote.ref!r}; indexed data is kept. Fix the entry in "
             f"docindex.toml, or run {command('docindex', 'source', 'remove', source.key)}"
         )
     if mirror.has_branches(remote.repository):
-        raise NotThereError(f'the HEAD of {remote.url} points to no commit; set the branch: branch = "NAME"')
+        raise RevisionNotFoundError(f'the HEAD of {remote.url} points to no commit; set the branch: branch = "NAME"')
     _make_empty(source.path)
 
 
@@ -161,7 +161,7 @@ def _check_out(repository: Path, folder: Path, commit: str) -> None:
     """
     purpose = f"check out {commit} in {folder}"
     if not _is_checkout_of(repository, folder):
-        dispose(folder)
+        remove_path(folder)
         arguments = ("worktree", "add", "--quiet", "--force", "--force", "--detach", "--no-checkout")
         transfer.run(repository, *arguments, "--", str(folder), commit, purpose=purpose)
     transfer.run(folder, "checkout", "--quiet", "--force", "--detach", commit, "--", purpose=purpose)
@@ -174,7 +174,7 @@ def _make_empty(folder: Path) -> None:
     Raises:
         SourceError: git cannot write the folder.
     """
-    dispose(folder)
+    remove_path(folder)
     folder.mkdir(parents=True)
     transfer.run(folder, "init", "--quiet", "--template=", purpose=f"create {folder}")
 

@@ -43,7 +43,7 @@ class History:
     """The commits of a source, stamped with their data version, and its repository statistics, if any."""
 
     commits: pa.Table
-    figures: history.RepositoryFigures | None
+    figures: history.RepositoryStatistics | None
 
 
 def read_history(source: Source, head: str | None, previous: pa.Table | None, limit: int) -> History:
@@ -56,14 +56,14 @@ def read_history(source: Source, head: str | None, previous: pa.Table | None, li
     before = (
         history.from_json((previous.schema.metadata or {}).get(history.REPOSITORY)) if previous is not None else None
     )
-    figures = history.read_figures(source, head, before) if source.kind == "git" else None
+    figures = history.read_statistics(source, head, before) if source.kind == "git" else None
     encoded = history.to_json(figures) if figures else ""
     metadata = {history.REPOSITORY: encoded.encode(), _REQUEST: _request_version(source, head, limit)}
     described = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     return History(stamp(described, digest_parts(column_version(table, "row_hash"), encoded)), figures)
 
 
-def is_history(source: Source, commits: pa.Table, head: str | None, limit: int) -> bool:
+def is_current_history(source: Source, commits: pa.Table, head: str | None, limit: int) -> bool:
     """Return whether `read_history` would return the same commits again."""
     return (commits.schema.metadata or {}).get(_REQUEST) == _request_version(source, head, limit)
 

@@ -13,10 +13,10 @@ from tomlkit.items import AoT
 
 from docindex_dagster.core import git_folders, trust
 from docindex_dagster.core.errors import DeclaredError, SettingsError, SourceError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.layout import Layout, base_key, is_branch
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, leads_out, privileges_of, source_privilege, tables_of
+from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, reads_outside, privileges_of, source_privilege, tables_of
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
@@ -24,11 +24,11 @@ from docindex_dagster.core.settings import (
     check_settings,
     is_parent_of_libraries,
     load_settings,
-    untrusted,
+    untrusted_message,
 )
 from docindex_dagster.core.urls import check_url, is_url, local_path
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import check_way, expanded
+from docindex_dagster.sources.paths import check_redirection, expanded
 
 _SHORT_COMMIT = 10  # characters of a commit id that replaces a branch name
 _HEADER = "docindex: the indexed sources and their settings. See docs/reference/settings.md."
@@ -104,7 +104,7 @@ def _local_source(root: Path, path: str, kind: str | None, *, is_followed: bool)
 def _check_elsewhere(root: Path, folder: Path) -> None:
     """Check the path to a folder outside the project. A path in the project that points outside needs trust instead."""
     if not folder.is_relative_to(root):
-        check_way(folder)
+        check_redirection(folder)
 
 
 def _refuse_untrusted(root: Path, where: dict[str, str]) -> None:
@@ -113,7 +113,7 @@ def _refuse_untrusted(root: Path, where: dict[str, str]) -> None:
     tables = _read(root).get("source", ()) if settings.ignored else ()
     ignored = [table for table in tables if source_privilege(root, table) in settings.ignored]
     if any(_is_same_location(root, table, where) for table in ignored):
-        raise SourceError(f"{where.get('url') or where['path']} is already declared, but {untrusted(settings)}")
+        raise SourceError(f"{where.get('url') or where['path']} is already declared, but {untrusted_message(settings)}")
 
 
 def _refuse_declared(root: Path, where: dict[str, str]) -> None:
@@ -177,7 +177,7 @@ def _default_work_tree_name(root: Path, folder: Path) -> str | None:
 
 
 def _branch_of(folder: Path) -> str:
-    head = git_folders.text_of(git_folders.git_folder(folder) / "HEAD")
+    head = git_folders.read_git_file(git_folders.git_folder(folder) / "HEAD")
     branch = head.removeprefix("ref: refs/heads/")
     return branch if branch != head else head[:_SHORT_COMMIT]
 
@@ -338,17 +338,17 @@ def _editing(root: Path) -> Iterator[Any]:
         own = (privilege for privilege in added if privilege.name == "source")  # a concurrent pull may add others
         if granted := [privilege for privilege in own if privilege not in leading_out]:
             trust.grant(root, granted)
-        with replacing((root / CONFIG_NAME).resolve()) as temporary:  # a symlink stays a symlink
+        with atomic_write((root / CONFIG_NAME).resolve()) as temporary:  # a symlink stays a symlink
             temporary.write_text(text, encoding="utf-8")
         settings = load_settings(root)
         if any(privilege in settings.ignored for privilege in added):
-            raise SourceError(f"{CONFIG_NAME} now declares the source, but {untrusted(settings)}")
+            raise SourceError(f"{CONFIG_NAME} now declares the source, but {untrusted_message(settings)}")
 
 
 def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
     """Return whether the location that a table names points out of the project, for example through a symlink."""
     path = table.get("path") or local_path(str(table.get("url", "")))
-    return isinstance(path, str) and leads_out(root, path)
+    return isinstance(path, str) and reads_outside(root, path)
 
 
 def _read(root: Path) -> tomlkit.TOMLDocument:

@@ -17,7 +17,7 @@ from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_complete
-from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
+from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, Memory, load_memory, rules_version
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.walk import Entry, stamp, walk
 from docindex_dagster.sources.worktree import TreeStatus, list_files, read_work_trees
@@ -60,7 +60,7 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     found = _find_only(source, previous, only) if only and previous is not None else _find(source, previous)
     names, entries = _by_name(found.entries)
     rules = rules_version(source.secrets)
-    memory = remember(previous, names, rules)
+    memory = load_memory(previous, names, rules)
     announce = reporter(source.key, "discovered_files", "files")
     contents = []
     for done, entry in enumerate(entries, start=1):

@@ -25,11 +25,11 @@ _STAGE = "discovered_files"
 # From the runs of six repositories in benchmarks/README.md, with the static model and two shared cores: bytes per
 # chunk, chunks per second after startup (minimum and maximum of each), and seconds to start.
 _CHUNK_BYTES = (700, 1250)
-CHUNKS_A_SECOND = (270, 480)
+CHUNKS_PER_SECOND = (270, 480)
 START_S = 4
 
 
-def holds_home(folder: Path) -> bool:
+def contains_home(folder: Path) -> bool:
     """Return whether a folder is the user's home or one of its parents, such as `/`."""
     return Path.home().resolve().is_relative_to(folder.resolve())
 
@@ -42,11 +42,11 @@ def overlapping(settings: Settings, folder: Path) -> list[Source]:
         source
         for source in declared
         if (root := source.path.resolve()).is_relative_to(real)
-        or (real.is_relative_to(root) and registry.located(settings, real) is not None)
+        or (real.is_relative_to(root) and registry.locate_path(settings, real) is not None)
     ]
 
 
-def is_without_files(settings: Settings, folder: Path) -> bool:
+def has_no_files(settings: Settings, folder: Path) -> bool:
     """Return whether a folder contains nothing to index, judging by its first files.
 
     Raises:
@@ -70,7 +70,7 @@ def is_without_files(settings: Settings, folder: Path) -> bool:
 
 
 @dataclass
-class LeftOut:
+class SkippedEntries:
     """The files and folders that one rule skips."""
 
     files: int = 0
@@ -91,7 +91,7 @@ class Outlook:
 
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     text_bytes: int = 0
-    rules: dict[str, LeftOut] = field(default_factory=dict)
+    rules: dict[str, SkippedEntries] = field(default_factory=dict)
     masked: int = 0
 
     @property
@@ -113,7 +113,7 @@ class Outlook:
     @property
     def seconds(self) -> tuple[int, int]:
         """Estimated minimum and maximum indexing time, if this machine is like the measured one."""
-        (few, many), (slow, fast) = self.chunks, CHUNKS_A_SECOND
+        (few, many), (slow, fast) = self.chunks, CHUNKS_PER_SECOND
         return START_S + round(few / fast), START_S + round(many / slow)
 
     def languages(self, source_types: Sequence[str]) -> list[tuple[str, int]]:
@@ -125,7 +125,7 @@ class Outlook:
         return found.most_common()
 
 
-def look_ahead(source: Source) -> Outlook:
+def preview_source(source: Source) -> Outlook:
     """Judge each file of a source as a run would, keeping only counts.
 
     Raises:
@@ -146,7 +146,7 @@ def look_ahead(source: Source) -> Outlook:
 
 
 def _count_skipped(outlook: Outlook, entry: Entry, reason: str) -> None:
-    rule = outlook.rules.setdefault(reason.partition(":")[0], LeftOut())
+    rule = outlook.rules.setdefault(reason.partition(":")[0], SkippedEntries())
     if entry.path.endswith(b"/"):
         rule.folders += 1
     else:

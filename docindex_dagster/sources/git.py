@@ -18,8 +18,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
-from docindex_dagster.core.errors import NoAnswerError, NoRootError, SourceError
-from docindex_dagster.core.git_folders import OPTIONS, SETTINGS, common_folder, environment, git_folder, text_of
+from docindex_dagster.core.errors import GitTimeoutError, NotARepositoryRootError, SourceError
+from docindex_dagster.core.git_folders import OPTIONS, SETTINGS, common_folder, environment, git_folder, read_git_file
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import scrub
 
@@ -121,7 +121,7 @@ def _start(
     if not Path(folder).is_dir():
         raise SourceError(f"{folder} is not a folder; fix its path in docindex.toml or restore it")
     if not os.path.lexists(os.path.join(root, b".git")):  # noqa: PTH118 bytes
-        raise NoRootError(_NO_ROOT.format(folder))
+        raise NotARepositoryRootError(_NO_ROOT.format(folder))
     # Passing the work tree here overrides the location in the repository's settings.
     here = ("-C", root, "-c", "safe.bareRepository=explicit", "--work-tree=.")
     with launch((*here, *arguments), environment(folder) | SETTINGS, lines, is_detached=True) as process:
@@ -211,7 +211,7 @@ def _blocks(process: subprocess.Popen[bytes], root: bytes, arguments: Sequence[s
             before, ticks = ticks, _cpu_ticks(process.pid)
             is_idle = ticks is not None and ticks == before
     silent_s = patience_s - max(0.0, ends_at - time.monotonic())
-    raise NoAnswerError(_silence_message(os.fsdecode(root), _command(arguments), silent_s))
+    raise GitTimeoutError(_silence_message(os.fsdecode(root), _command(arguments), silent_s))
 
 
 def _cpu_ticks(session: int) -> int | None:
@@ -264,7 +264,7 @@ def _error(lines: list[str], root: str) -> SourceError:
             f"{command('git', 'config', '--global', '--add', 'safe.directory', root)}"
         )
     if "not a git repository" in output or "must be run in a work tree" in output:
-        return NoRootError(_NO_ROOT.format(root))
+        return NotARepositoryRootError(_NO_ROOT.format(root))
     return SourceError(f"git cannot read {root}: {lines[0] if lines else 'it failed without a message'}")
 
 
@@ -312,7 +312,7 @@ def _check_git_folder(root: str, work_tree: str) -> None:
     if real_folder.is_relative_to(real):
         is_own = common.is_relative_to(real)
     else:
-        back = text_of(folder / "gitdir")
+        back = read_git_file(folder / "gitdir")
         back_links = (str((folder / back).parent) if back else "", str(folder / work_tree) if work_tree else "")
         is_own = real in map(os.path.realpath, filter(None, back_links))
     if not is_own:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from docindex_dagster.core.errors import NoAnswerError, SourceError
+from docindex_dagster.core.errors import GitTimeoutError, SourceError
 from docindex_dagster.core.git_folders import common_folder
 from docindex_dagster.sources import git
 from docindex_dagster.sources.model import Source
@@ -145,7 +145,7 @@ def read_hunks(root: bytes, commits: Sequence[str]) -> Iterator[tuple[str, list[
             if current:
                 yield current, patches
             remaining = []
-        except NoAnswerError:
+        except GitTimeoutError:
             raise
         except SourceError:  # git stops at a missing file: continue after that commit
             failures += 1
@@ -201,7 +201,7 @@ def touched_between(root: bytes, old: str, new: str) -> set[bytes] | None:
     """
     try:
         return {path for _, path in _changes(root, f"{old}...{new}")}
-    except NoAnswerError:
+    except GitTimeoutError:
         raise
     except SourceError:  # the commit behind the table no longer exists
         return None
@@ -236,7 +236,7 @@ def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, 
 
 
 @dataclass(frozen=True, slots=True)
-class RepositoryFigures:
+class RepositoryStatistics:
     """The size of a repository and its latest commit, which is None before the first commit."""
 
     commits: int  # reachable from the latest commit, including it
@@ -248,20 +248,20 @@ class RepositoryFigures:
     is_shallow: bool
 
 
-def to_json(figures: RepositoryFigures) -> str:
+def to_json(figures: RepositoryStatistics) -> str:
     """Serialize the statistics for the metadata of a table."""
     return json.dumps(asdict(figures))
 
 
-def from_json(text: str | bytes | None) -> RepositoryFigures | None:
+def from_json(text: str | bytes | None) -> RepositoryStatistics | None:
     """Parse the output of `to_json`; return None if it is missing or was written by another version."""
     try:
-        return RepositoryFigures(**json.loads(text)) if text else None
+        return RepositoryStatistics(**json.loads(text)) if text else None
     except (TypeError, ValueError):
         return None
 
 
-def read_figures(source: Source, head: str | None, before: RepositoryFigures | None = None) -> RepositoryFigures:
+def read_statistics(source: Source, head: str | None, before: RepositoryStatistics | None = None) -> RepositoryStatistics:
     """Return the statistics of a git source at `head`; with those of an earlier run, count only what changed.
 
     Raises:
@@ -271,11 +271,11 @@ def read_figures(source: Source, head: str | None, before: RepositoryFigures | N
     shallow = _is_shallow(root)
     branches, tags = _count_refs(root)
     if head is None:
-        return RepositoryFigures(0, branches, tags, None, None, None, shallow)
+        return RepositoryStatistics(0, branches, tags, None, None, None, shallow)
     known = before if before and not (shallow or before.is_shallow) else None
     latest = git.run(root, "log", "-1", "--no-patch", "--encoding=UTF-8", "--format=%ct%x00%s", head)
     date, _, subject = latest.partition(b"\0")
-    return RepositoryFigures(
+    return RepositoryStatistics(
         commits=_count_commits(root, head, known),
         branches=branches,
         tags=tags,
@@ -298,7 +298,7 @@ def _count_refs(root: bytes) -> tuple[int, int]:
     return len(branches), tags
 
 
-def _count_commits(root: bytes, head: str, known: RepositoryFigures | None) -> int:
+def _count_commits(root: bytes, head: str, known: RepositoryStatistics | None) -> int:
     """Count the commits reachable from `head`: the known count, minus commits lost, plus commits gained."""
     if known is not None and known.latest_commit is not None:
         both = f"{known.latest_commit}...{head}"

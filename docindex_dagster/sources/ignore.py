@@ -161,7 +161,7 @@ def from_globs(globs: Sequence[str], origin: str) -> RuleSet:
     return parse("\n".join(globs).encode("utf-8", "surrogateescape"), origin)
 
 
-def naming(rules: RuleSet, *, negated: bool) -> RuleSet | None:
+def rules_for_named_entries(rules: RuleSet, *, negated: bool) -> RuleSet | None:
     """Return rules that match the last component of each glob and the folders before it.
 
     `build/**/*.py` yields `build` and, below it, `*.py`; `src/**` yields only `src`; `*` and `**` yield nothing.

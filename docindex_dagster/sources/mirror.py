@@ -102,12 +102,12 @@ def clone(remote: Remote) -> None:
     try:
         transfer.run(folder, *arguments, purpose=f"clone {remote.url}", timeout_s=transfer.limit_s(remote.url))
     except SourceError:
-        dispose(new)
+        remove_path(new)
         raise
     if (new / "objects/info/alternates").exists():  # borrowed objects disappear with their owner
         transfer.run(new, "repack", "-a", "-d", "--quiet", purpose=f"clone {remote.url}")
-        dispose(new / "objects/info/alternates")
-    dispose(remote.repository)
+        remove_path(new / "objects/info/alternates")
+    remove_path(remote.repository)
     new.rename(remote.repository)
 
 
@@ -211,7 +211,7 @@ def _commit(repository: Path, revision: str) -> str | None:
     return found.decode().strip() if found else None
 
 
-def dispose(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """Remove a folder, file or symlink if it exists. The target of a symlink is left alone."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)

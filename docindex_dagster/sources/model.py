@@ -72,7 +72,7 @@ class Source:
         """
         return _folder(self.path, self.real)
 
-    def most_bytes(self, path: bytes) -> int:
+    def max_bytes_of(self, path: bytes) -> int:
         """Return the size limit of the file at a path relative to the source; higher for files converted to text."""
         return self.max_file_bytes * (_CONVERTED_FACTOR if is_converted(classify_name(path)) else 1)
 

@@ -145,7 +145,7 @@ def normal(path: Path | str) -> Path:
     return Path(os.path.normpath(Path(path).absolute()))
 
 
-def check_way(path: Path, *, is_output: bool = False) -> None:
+def check_redirection(path: Path, *, is_output: bool = False) -> None:
     """Refuse a path that a symlink in a checkout redirects: the author of the checkout may have chosen the target.
 
     Args:

@@ -13,7 +13,7 @@ from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources.classify import FileKind
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.paths import name_to_path
-from docindex_dagster.sources.secrets import detector_version, secrets_of
+from docindex_dagster.sources.secrets import detector_version, parse_masked
 
 if TYPE_CHECKING:
     from docindex_dagster.sources.walk import Entry
@@ -69,7 +69,7 @@ class Memory:
             column["encoding"][at],
             column["is_lossy"][at],
             column["skipped_reason"][at],
-            secrets_of(column["masked"][at]),
+            parse_masked(column["masked"][at]),
         )
 
     def commit(self, path: bytes) -> str | None:
@@ -90,7 +90,7 @@ class Memory:
         return bool(mtime_ns < (self.started_ns if blob is not None else self.started_ns - _RACY_NS))
 
 
-def remember(previous: pa.Table | None, names: Sequence[str], rules: bytes) -> Memory:
+def load_memory(previous: pa.Table | None, names: Sequence[str], rules: bytes) -> Memory:
     """Load the previous table at some paths; return an empty memory if there is none or other rules produced it."""
     metadata = (previous.schema.metadata or {}) if previous is not None else {}
     if previous is None or metadata.get(RULES) != rules:

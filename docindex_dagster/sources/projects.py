@@ -15,12 +15,12 @@ from typing import Any
 from platformdirs import user_config_path
 
 from docindex_dagster.core.errors import OwnershipError, SourceError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, load_settings
 from docindex_dagster.core.trust import Privilege, trust_in
-from docindex_dagster.core.urls import place_of
+from docindex_dagster.core.urls import repository_location
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import read_regular
 
@@ -93,7 +93,7 @@ def of(settings: Settings) -> Project:
         elif source.remote.is_local:
             folders.add(Path(source.remote.url))
         else:
-            places.add(place_of(source.remote.url))
+            places.add(repository_location(source.remote.url))
     return Project(settings.root, tuple(sorted(folders)), tuple(sorted(places)))
 
 
@@ -143,7 +143,7 @@ def _remotes(tree: Path) -> list[str]:
         if key.startswith("["):
             in_remote = key.startswith("[remote ")
         elif in_remote and key.strip() == "url":
-            places.append(place_of(value.strip().strip('"')))
+            places.append(repository_location(value.strip().strip('"')))
     return places
 
 
@@ -174,7 +174,7 @@ def _write(projects: list[Project]) -> None:
         {"root": str(project.root), "folders": list(map(str, project.folders)), "places": list(project.places)}
         for project in projects
     ]
-    with replacing(list_file(), 0o600) as temporary:
+    with atomic_write(list_file(), 0o600) as temporary:
         temporary.write_text(json.dumps({"projects": entries}, indent=1) + "\n", encoding="utf-8")
 
 

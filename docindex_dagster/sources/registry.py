@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.core.errors import SettingsError, SourceError
-from docindex_dagster.core.git_folders import common_folder, earlier_work_tree
+from docindex_dagster.core.git_folders import common_folder, preceding_worktree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings, SourceSettings
@@ -82,11 +82,11 @@ def containing(settings: Settings, path: Path, *, through_links: bool = True) ->
     Raises:
         SettingsError: As for `sources`.
     """
-    found = located(settings, path, through_links=through_links)
+    found = locate_path(settings, path, through_links=through_links)
     return found[0] if found else None
 
 
-def located(settings: Settings, path: Path, *, through_links: bool = True) -> tuple[Source, str] | None:
+def locate_path(settings: Settings, path: Path, *, through_links: bool = True) -> tuple[Source, str] | None:
     """Return the innermost source that contains `path`, and the name of `path` in it ("" for the source's folder).
 
     If no source contains `path` as written, symlinks above the source are resolved, and with `through_links` those in
@@ -186,7 +186,7 @@ def parent_of_libraries(root: Path, path: str) -> Path:
     return Path(os.path.normpath(folder(root, path).parent))
 
 
-def cloned_from(settings: Settings, url: str) -> list[Source]:
+def sources_following(settings: Settings, url: str) -> list[Source]:
     """Return the sources that follow the repository at a URL.
 
     Raises:
@@ -222,7 +222,7 @@ def _declared_sources(settings: Settings, declared: SourceSettings) -> Iterator[
             yield from (
                 _source(settings, declared, _key_name(child.name), child)
                 for child in sorted(children)
-                if earlier_work_tree(child, path.parent, lambda other: not other.parts[0].startswith(".")) is None
+                if preceding_worktree(child, path.parent, lambda other: not other.parts[0].startswith(".")) is None
             )
         return
     name = declared.name or _key_name(_real_name(path) or "root")

@@ -6,7 +6,7 @@ source; `docindex index KEY`, or adding its partition again, restores it.
 
 from contextlib import suppress
 
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.layout import Layout
 
 
@@ -25,7 +25,7 @@ def note(layout: Layout, key: str) -> None:
     """Record that a source was removed."""
     file = layout.withdrawal(key)
     file.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(file) as temporary:
+    with atomic_write(file) as temporary:
         temporary.write_text(key, encoding="utf-8")
 
 

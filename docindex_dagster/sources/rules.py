@@ -112,7 +112,7 @@ class PathRules:
             return None
 
     def _root_scope(self) -> Scope:
-        named = ignore.naming(self.include, negated=False) if self.include else None
+        named = ignore.rules_for_named_entries(self.include, negated=False) if self.include else None
         outer = Scope(
             path=b"",
             chains=((),) * (len(self.ignore_files) - 1) + (self.above,),
@@ -141,7 +141,7 @@ class PathRules:
         for name, inherited in zip(self.ignore_files, outer.chains, strict=True):
             rules = self._read(folder + name)
             chains.append(((len(folder), rules), *inherited) if rules else inherited)
-            if rules and name == _DOCINDEXIGNORE and (names := ignore.naming(rules, negated=True)):
+            if rules and name == _DOCINDEXIGNORE and (names := ignore.rules_for_named_entries(rules, negated=True)):
                 named = ((len(folder), names), *named)
         return Scope(folder, tuple(chains), named, is_included, bool(any(chains) or self.include or self.exclude))
 

@@ -111,7 +111,7 @@ def is_mostly_secret(text: str, secrets: Sequence[Secret]) -> bool:
     return 2 * hidden > _visible_bytes(data)
 
 
-def secrets_of(masked: Iterable[Mapping[str, Any]] | None) -> tuple[Secret, ...] | None:
+def parse_masked(masked: Iterable[Mapping[str, Any]] | None) -> tuple[Secret, ...] | None:
     """Return the secrets in the `masked` column of a `discovered_files` row; None if the text was not scanned."""
     return None if masked is None else tuple(Secret(**secret) for secret in masked)
 

@@ -42,7 +42,7 @@ class Edits:
     gone: tuple[str, ...] = ()
 
     @property
-    def are_none(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether there are no edits."""
         return not (self.changed or self.new or self.gone)
 
@@ -59,7 +59,7 @@ class Listed:
     since_ns: int  # a folder with an older timestamp still contains the same names
 
 
-def edits_since(table: Path, source: Source, ends_at: float) -> Edits:
+def find_edits(table: Path, source: Source, ends_at: float) -> Edits:
     """Return the differences between the disk and a source's table of discovered files.
 
     Args:
@@ -67,7 +67,7 @@ def edits_since(table: Path, source: Source, ends_at: float) -> Edits:
         source: A source whose files are on this machine.
         ends_at: When to stop looking, as a value of `time.monotonic`.
     """
-    listed = listed_files(table, files.stamp(table))
+    listed = load_listed_files(table, files.stamp(table))
     if listed is None:
         return Edits()
     try:
@@ -94,7 +94,7 @@ def differs(source: Source, name: str, content_hash: str) -> bool:
 
 
 @lru_cache(maxsize=_MAX_CACHED_TABLES)
-def listed_files(table: Path, _: tuple[int, ...] | None) -> Listed | None:
+def load_listed_files(table: Path, _: tuple[int, ...] | None) -> Listed | None:
     """Load a table of discovered files for comparison; return None if missing or damaged. Cached by file stamp."""
     try:
         read = pq.read_table(table, columns=["path", "size", "mtime_ns", "content_hash"])

@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from docindex_dagster.core.errors import NoAnswerError, SourceError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.errors import GitTimeoutError, SourceError
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.git_folders import environment, git_folder
 from docindex_dagster.sources import git
 from docindex_dagster.sources.paths import read_regular
@@ -73,7 +73,7 @@ def run(
         try:
             output, _ = process.communicate(timeout=timeout_s or _MAX_S)
         except subprocess.TimeoutExpired as error:
-            raise NoAnswerError(f"cannot {purpose}: timed out after {error.timeout:g} seconds") from error
+            raise GitTimeoutError(f"cannot {purpose}: timed out after {error.timeout:g} seconds") from error
         if process.returncode:
             raise SourceError(f"cannot {purpose}: {_reason(git.error_lines(errors), purpose)}")
     return output
@@ -125,7 +125,7 @@ def update_submodules(checkout: Path, report: Callable[[str], None]) -> None:
         except SourceError as error:
             failures[path] = " ".join(str(error).split())
             report(failures[path])
-    with replacing(git_folder(checkout) / _NOTE) as temporary:
+    with atomic_write(git_folder(checkout) / _NOTE) as temporary:
         temporary.write_bytes(b"".join(b"%b\0%b\0" % (path, reason.encode()) for path, reason in failures.items()))
 
 

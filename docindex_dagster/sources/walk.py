@@ -126,7 +126,7 @@ def _work_tree_reason(rules: PathRules, folder: bytes, children: Iterable[os.Dir
     if rules.is_named(folder):
         return None
     source = Path(os.fsdecode(rules.root))
-    other = git_folders.earlier_work_tree(
+    other = git_folders.preceding_worktree(
         source / os.fsdecode(folder),
         source,
         lambda folder: isinstance(rules.scope(b"" if folder == Path() else os.fsencode(folder) + b"/"), Scope),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import stamp
-from docindex_dagster.core.git_folders import borrowed, git_folder
+from docindex_dagster.core.git_folders import external_references, git_folder
 from docindex_dagster.sources import git
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
@@ -246,4 +246,4 @@ def _is_checked_out(root: bytes, path: bytes) -> bool:
 
 def _has_links(root: bytes) -> bool:
     """Return whether the git folders of a submodule contain symlinks, which trust in the source does not cover."""
-    return any(path.is_symlink() for path in borrowed(Path(os.fsdecode(root))))
+    return any(path.is_symlink() for path in external_references(Path(os.fsdecode(root))))

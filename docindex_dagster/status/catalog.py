@@ -7,15 +7,15 @@ from typing import Any
 
 import orjson
 
-from docindex_dagster.chunking.table_rules import are_many, phrase
+from docindex_dagster.chunking.table_rules import is_above_threshold, phrase
 from docindex_dagster.core import tables
-from docindex_dagster.core.files import replacing, stamp
+from docindex_dagster.core.files import atomic_write, stamp
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import failures
-from docindex_dagster.sources.history import REPOSITORY, RepositoryFigures, from_json
+from docindex_dagster.sources.history import REPOSITORY, RepositoryStatistics, from_json
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -34,7 +34,7 @@ class CatalogEntry:
     revision: str | None
     changed_at: str
     commits: int  # searchable commits
-    repository: RepositoryFigures | None = None  # for git sources
+    repository: RepositoryStatistics | None = None  # for git sources
     fallbacks: int = 0  # files chunked as plain text because they could not be parsed
     lacks_of_graph: bool = False  # an extractor failed or ran out of time
     graph_failures: int = 0  # files of which the graph only has definitions
@@ -52,7 +52,7 @@ class _Line:
 
 _COPIED = [field.name for field in fields(CatalogEntry) if field.name not in {"source", "repository"}]
 # The stamp of a source's table, and the figures in it.
-_Figures = tuple[tuple[int, ...] | None, RepositoryFigures | None]
+_Figures = tuple[tuple[int, ...] | None, RepositoryStatistics | None]
 
 
 def entries(layout: Layout) -> list[CatalogEntry]:
@@ -75,7 +75,7 @@ def rebuild(layout: Layout, owner: str) -> list[CatalogEntry]:
         lines = _lines(layout)
         data = orjson.dumps(lines, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         if not layout.catalog.exists() or layout.catalog.read_bytes() != data:
-            with replacing(layout.catalog) as temporary:
+            with atomic_write(layout.catalog) as temporary:
                 temporary.write_bytes(data)
     return [line.entry for line in lines]
 
@@ -112,7 +112,7 @@ def _figures_on_disk(layout: Layout) -> dict[str, _Figures]:
 
 def _parsed(line: dict[str, Any]) -> _Figures:
     repository, written = line["entry"]["repository"], line["commits_table"]
-    return written and tuple(written), repository and RepositoryFigures(**repository)
+    return written and tuple(written), repository and RepositoryStatistics(**repository)
 
 
 def version(found: list[CatalogEntry]) -> str:
@@ -135,7 +135,7 @@ def lacks(entry: CatalogEntry) -> list[str]:
 def is_degraded(entry: CatalogEntry) -> bool:
     """Return whether the limitations are so large that a user should act."""
     return _is_incomplete(entry) or any(
-        are_many(files, entry.files) for files in (entry.fallbacks, entry.graph_failures)
+        is_above_threshold(files, entry.files) for files in (entry.fallbacks, entry.graph_failures)
     )
 
 

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 
 _STORAGES = ("run_storage", "event_log_storage", "schedule_storage")
 _SECTIONS = (
@@ -41,7 +41,7 @@ def problems(config: Mapping[str, Any], *, is_shared: bool) -> list[str]:
         found.append(f"run_coordinator is {coordinator}, which starts runs without a queue: remove it")
     lacking = [module for module in ("obstore", "dagster_postgres", "psycopg2") if find_spec(module) is None]
     if lacking:
-        found.append(needs_extra(f"storage.url ({', '.join(lacking)})", "scale"))
+        found.append(missing_extra_message(f"storage.url ({', '.join(lacking)})", "scale"))
     return found
 
 

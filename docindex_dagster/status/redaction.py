@@ -58,7 +58,7 @@ _OTHER_VARIABLES = (
 )
 
 
-def harmless(message: str) -> str:
+def redact_message(message: str) -> str:
     """Replace each run of words that are not in docindex's documentation, or may be secret, with an ellipsis."""
     shown: list[str] = []
     tokens = message.split()

@@ -92,7 +92,7 @@ def change_of_model(settings: Settings) -> Takeover | None:
     Raises:
         StoreError: The published index cannot be read.
     """
-    return takeover.under_way(Layout(settings.home), load_embedder(settings.embedding).name)
+    return takeover.migration_progress(Layout(settings.home), load_embedder(settings.embedding).name)
 
 
 def waiting_for_takeover(layout: Layout) -> set[str]:
@@ -101,7 +101,7 @@ def waiting_for_takeover(layout: Layout) -> set[str]:
     return set(candidate.sources) if candidate else set()
 
 
-def of_all(
+def states_of_all(
     settings: Settings,
     entries: list[CatalogEntry],
     runs: Mapping[str, Runs] | None,

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from docindex_dagster.pipeline.up_to_date import Settled
 
 
-def end_of(key: str, outcome: Any) -> dict[str, Any]:
+def outcome_summary(key: str, outcome: Any) -> dict[str, Any]:
     """Return the outcome of a run that indexed or removed a source."""
     return {
         "source": key,
@@ -20,7 +20,7 @@ def end_of(key: str, outcome: Any) -> dict[str, Any]:
 def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
     """Return the summary of a run."""
     return {
-        **end_of(key, outcome),
+        **outcome_summary(key, outcome),
         "files": outcome.number("discovered_files", "files"),
         "skipped": outcome.number("discovered_files", "skipped"),
         "fallbacks": outcome.number("chunks", "fallbacks"),
@@ -33,7 +33,7 @@ def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
     }
 
 
-def summary_of_settled(key: str, settled: "Settled", seconds: float) -> dict[str, Any]:
+def summary_of_up_to_date(key: str, settled: "Settled", seconds: float) -> dict[str, Any]:
     """Return the summary for a source that was up to date, so that no run was needed."""
     published = settled.publication.source
     nothing = dict.fromkeys(("added", "changed", "removed", "embedded"), 0)

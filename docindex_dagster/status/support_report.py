@@ -21,7 +21,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.status.redaction import (
     changed_settings,
     declared_sources,
-    harmless,
+    redact_message,
     is_public,
     masked,
     set_variables,
@@ -113,7 +113,7 @@ def _attempt(make: Callable[[], _Part]) -> _Part | dict[str, str]:
     try:
         return make()
     except Exception as error:  # noqa: BLE001 any error belongs in the report
-        return {"problem": f"{type(error).__name__}: {harmless(str(error))}"}
+        return {"problem": f"{type(error).__name__}: {redact_message(str(error))}"}
 
 
 def _system() -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _index(layout: Layout) -> dict[str, Any]:
 
 def _name(name: str) -> str:
     """Return the name of a model or language, unless a user may have made it up."""
-    return name if is_public(name) or harmless(name) == name else "other"
+    return name if is_public(name) or redact_message(name) == name else "other"
 
 
 def _sizes(home: Path) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def _disk(home: Path) -> dict[str, Any]:
 def _states(settings: Settings, runs_of: RunsOf) -> list[SourceState]:
     from docindex_dagster.status import catalog, source_status
 
-    return source_status.of_all(settings, catalog.entries_of(settings), runs_of(settings))
+    return source_status.states_of_all(settings, catalog.entries_of(settings), runs_of(settings))
 
 
 def _summary(states: Iterable[SourceState]) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _summary(states: Iterable[SourceState]) -> dict[str, Any]:
     return {
         "states": dict(Counter(str(one.state) for one in found)),
         "last_runs": dict(Counter(one.runs.outcome or "none" for one in found)),
-        "failures": [harmless(failure) for failure in failures[:_MAX_LISTED]],
+        "failures": [redact_message(failure) for failure in failures[:_MAX_LISTED]],
     }
 
 
@@ -226,7 +226,7 @@ def _doctor(layout: Layout) -> dict[str, Any]:
     findings = list(examine(layout))
     return {
         "findings": len(findings),
-        "first": [f"{finding.store}: {harmless(finding.problem)}" for finding in islice(findings, _MAX_LISTED)],
+        "first": [f"{finding.store}: {redact_message(finding.problem)}" for finding in islice(findings, _MAX_LISTED)],
     }
 
 

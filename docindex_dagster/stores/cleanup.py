@@ -66,7 +66,7 @@ def remove_unused(layout: Layout, folder: Path, used: set[str]) -> None:
             file.unlink(missing_ok=True)
 
 
-def give_up_next(layout: Layout, model: str) -> None:
+def discard_pending(layout: Layout, model: str) -> None:
     """Discard the pending generation if publications of this model cannot continue it.
 
     The caller must hold the publication lock.

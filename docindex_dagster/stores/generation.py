@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from docindex_dagster.core.errors import StoreError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, NODES, TRIPLES, embeddings_schema
@@ -188,7 +188,7 @@ def _save_previous(layout: Layout) -> str:
     if current is None:
         return ""
     name = f"PREVIOUS-{current.number:08d}"
-    with replacing(layout.previous(name)) as temporary:
+    with atomic_write(layout.previous(name)) as temporary:
         temporary.write_bytes(layout.current.read_bytes())
     return name
 
@@ -204,7 +204,7 @@ def replace_next(layout: Layout, generation: Generation) -> None:
 
 
 def _write(file: Path, generation: Generation) -> None:
-    with replacing(file) as temporary:
+    with atomic_write(file) as temporary:
         temporary.write_bytes(orjson.dumps(generation, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
@@ -76,7 +76,7 @@ def _path(layout: Layout, generation: Generation) -> Path | None:
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         tables.write_arrow(temporary, table.to_batches(), table.schema)
 
 

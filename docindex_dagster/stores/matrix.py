@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from docindex_dagster.core.background import in_two_threads
+from docindex_dagster.core.background import run_in_two_threads
 
 if TYPE_CHECKING:
     from docindex_dagster.stores.parts import Chosen, Part
@@ -152,7 +152,7 @@ def _for_each(work: _Work, chosen: "Chosen", kind: type[np.generic], step: int) 
             block = rows[first : first + step]
             blocks.append(partial(work, part, block, found[start + first : start + first + len(block)]))
         start += len(rows)
-    in_two_threads(blocks)
+    run_in_two_threads(blocks)
     return found
 
 

@@ -17,12 +17,12 @@ import orjson
 import pyarrow as pa
 
 from docindex_dagster.core.errors import ErasureError
-from docindex_dagster.core.files import folder_bytes, is_running, reporting_full_disk, sync_new, writer
+from docindex_dagster.core.files import folder_bytes, is_running, reporting_full_disk, sync_new, writer_pid
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.residue import BREAK, Erased, batches_of, strings
 from docindex_dagster.sources import mirror
-from docindex_dagster.sources.mirror import dispose
+from docindex_dagster.sources.mirror import remove_path
 from docindex_dagster.stores import cleanup, doctor, lance_table, maintenance, packs, row_files, takeover
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
@@ -109,7 +109,7 @@ def _examine(candidate: _Candidate, *, remove: bool) -> Iterator[Orphan]:
             return
         orphan = Orphan(candidate.path, candidate.reason, _size(candidate.path), is_busy=not is_free)
         if remove and is_free:
-            dispose(candidate.path)
+            remove_path(candidate.path)
     yield orphan
 
 
@@ -126,7 +126,7 @@ def _orphaned_files(layout: Layout, keys: Collection[str]) -> Iterator[_Candidat
     for folder in layout.folders_by_source():
         for path in layout.entries(folder):
             is_clone_to_be = folder == layout.repositories and mirror.unfinished(path) is not None
-            if path not in needed and writer(path) is None and not is_clone_to_be:
+            if path not in needed and writer_pid(path) is None and not is_clone_to_be:
                 locks = tuple(layout.locks_of(path))
                 yield _Candidate(path, "its source is neither declared nor indexed", locks)
 
@@ -135,7 +135,7 @@ def _caches(layout: Layout) -> Iterator[_Candidate]:
     """Yield caches of summaries and vectors for texts that may reappear."""
     for folder in layout.caches():
         for path in layout.entries(folder):
-            if writer(path) is None:
+            if writer_pid(path) is None:
                 yield _Candidate(path, "it caches results for texts that may reappear", tuple(layout.locks_of(path)))
 
 
@@ -167,7 +167,7 @@ def _temporary_files(layout: Layout) -> Iterator[_Candidate]:
     """Yield temporary files of killed writers."""
     for folder in (layout.home, layout.stores, layout.graph, *layout.folders_by_source()):
         for path in layout.entries(folder):
-            process = writer(path)
+            process = writer_pid(path)
             if process is not None and not is_running(process):
                 yield _Candidate(path, "its writer was killed")
 

@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.inputs import was_made_from
+from docindex_dagster.chunking.inputs import stored_inputs_digest
 from docindex_dagster.chunking.table_rules import fallbacks
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
@@ -165,7 +165,7 @@ def _has_rows(published: PublishedSource, rows: SourceRows, model: Model) -> boo
 
 def _complete_graph(layout: Layout, rows: SourceRows, model: Model, published: PublishedSource) -> PublishedSource:
     """Return the entry of a published source with its current graph, if the published one is incomplete."""
-    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, rows.extraction.plan)
+    inputs = _inputs(stored_inputs_digest(rows.chunks), rows.revision, model, rows.extraction.plan)
     if not published.lacks_of_graph:
         # Other files may produce the same chunks, and earlier versions did not count fallbacks.
         return replace(published, inputs=inputs, fallbacks=len(fallbacks(rows.chunks)))
@@ -181,7 +181,7 @@ def published_from(
 ) -> Publication | None:
     """Return the publication of a source if its inputs are unchanged; reads only `CURRENT` and `NEXT`."""
     try:
-        remaining = takeover.under_way(layout, model.name)
+        remaining = takeover.migration_progress(layout, model.name)
         generation = takeover.written(layout, model.name)
     except StoreError:
         return None
@@ -368,7 +368,7 @@ def _write_graph(layout: Layout, rows: SourceRows, model: Model, *, rewrite: boo
     """Write the graph of a source, and return its entry without the row files."""
     entry, extraction = _entry(rows, rows_version(rows, model.name, rows.extraction.plan)), rows.extraction
     if extraction.is_settled:
-        entry = replace(entry, inputs=_inputs(was_made_from(rows.chunks), rows.revision, model, extraction.plan))
+        entry = replace(entry, inputs=_inputs(stored_inputs_digest(rows.chunks), rows.revision, model, extraction.plan))
     if extraction.graph:
         version = digest_parts(entry.version, extraction.version)
         from_tables = "" if rewrite else extraction.version

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, QueryError, StoreError
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, COMMIT, COMMITS, NODES, TRIPLES, embeddings_schema
 from docindex_dagster.stores import graph_files, lance_table
@@ -103,7 +103,7 @@ class PublishedTable:
         try:
             import pandas as pd  # noqa: F401 pyarrow uses it
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(needs_extra("to_pandas", "pandas"), name="pandas") from error
+            raise ModuleNotFoundError(missing_extra_message("to_pandas", "pandas"), name="pandas") from error
         return self.to_arrow(columns).to_pandas(split_blocks=True, self_destruct=True)
 
     def _names(self, columns: str | Sequence[str] | None) -> list[str]:

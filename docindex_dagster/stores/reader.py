@@ -89,7 +89,7 @@ def open_reader(layout: Layout) -> Reader:
     return _open_named(layout, read_generation)
 
 
-def open_written(layout: Layout, model: str) -> Reader:
+def open_for_model(layout: Layout, model: str) -> Reader:
     """Open the result of the last publication of a model, which may be the pending generation.
 
     Raises:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
-from docindex_dagster.core.files import replacing, stamp
+from docindex_dagster.core.files import atomic_write, stamp
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.schemas import CHUNKS
@@ -241,7 +241,7 @@ def write_tables(path: Path, parts: Iterable[pa.Table]) -> None:
     """Write sorted tables so that no batch contains rows of two tables."""
     stored = iter(parts)
     first = next(stored)
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         batches = (
             batch
             for table in chain([first], stored)

@@ -35,7 +35,7 @@ def progress_to(serving: Generation, model: str, candidate: Generation | None) -
     return Takeover(serving.model, model, len(serving.sources), missing)
 
 
-def under_way(layout: Layout, model: str) -> Takeover | None:
+def migration_progress(layout: Layout, model: str) -> Takeover | None:
     """Return the progress of the migration to a model; None if it is complete, or nothing is published.
 
     Raises:

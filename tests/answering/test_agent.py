@@ -22,7 +22,7 @@ from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, ANSWER_NOW, prompt
 from docindex_dagster.answering.question import Question
 from docindex_dagster.answering.rendering import as_html, as_text
-from docindex_dagster.core.errors import LLMBudgetError, LLMNonsenseError, QueryError
+from docindex_dagster.core.errors import LLMBudgetError, LLMInvalidResponseError, QueryError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.budget import BudgetedChat
@@ -512,7 +512,7 @@ def test_all_that_is_read_fits_into_the_window(server, live):
 def test_a_model_that_calls_tools_when_it_is_to_answer_has_answered_nothing(server, live):
     server.replies = [OPENAI.reply(SEARCH, USED)]
 
-    with pytest.raises(LLMNonsenseError, match="empty answer"):
+    with pytest.raises(LLMInvalidResponseError, match="empty answer"):
         events_of(live, OPENAI.model(server), ABOUT_MANUAL)
 
     assert len(server.asked) == 9

@@ -14,7 +14,7 @@ from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Spent
 from docindex_dagster.answering.passages import Passages
 from docindex_dagster.answering.question import Question
-from docindex_dagster.core.errors import LLMBrokenError, LLMBudgetError, LLMNonsenseError, QueryError
+from docindex_dagster.core.errors import LLMTruncatedError, LLMBudgetError, LLMInvalidResponseError, QueryError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.llm.chat import ChatModel, Delta, ToolCall, Usage
 from docindex_dagster.search.filters import Filters
@@ -136,7 +136,7 @@ def test_an_answer_that_breaks_off_is_there_as_far_as_it_came(live, server):
     server.replies = [Reply(tuple(OPENAI.events([Delta("`prime_pump` fills it [1].")])), ends=False)]
     seen: list[Event] = []
 
-    with pytest.raises(LLMBrokenError):
+    with pytest.raises(LLMTruncatedError):
         happening(live, Question(QUESTION), OPENAI.model(server), take=seen.append)
     assert isinstance(seen[-1], Answer)
     assert seen[-1].is_broken
@@ -147,7 +147,7 @@ def test_an_answer_that_breaks_off_is_there_as_far_as_it_came(live, server):
 def test_an_answer_of_nothing_is_an_error(live, server, pieces):
     server.replies = [replies(*pieces)]
 
-    with pytest.raises(LLMNonsenseError, match="empty answer"):
+    with pytest.raises(LLMInvalidResponseError, match="empty answer"):
         happening(live, Question(QUESTION), OPENAI.model(server))
 
 

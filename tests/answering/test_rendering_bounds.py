@@ -8,7 +8,7 @@ from docindex_dagster.answering.citations import check
 from docindex_dagster.answering.markdown import MAX_ROW, marks_of, parser
 from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.render.html.prose import rendered
+from docindex_dagster.render.html.prose import render_markdown
 from docindex_dagster.search import cancellation
 
 SIZE = 140_000
@@ -54,7 +54,7 @@ def test_of_a_long_row_a_claim_has_the_end():
         lambda: parser().parse("a\n\nb"),
         lambda: as_html("a", [], lambda _: ""),
         lambda: check("a", []),
-        lambda: rendered("# a", "library/x", "a.md"),
+        lambda: render_markdown("# a", "library/x", "a.md"),
     ],
     ids=["parse", "html", "check", "prose"],
 )

@@ -4,7 +4,7 @@ from docindex_dagster.callgraph.ir import Definition, FileIR
 from docindex_dagster.callgraph.program import Index, Lookup, Units
 from docindex_dagster.callgraph.tabling import Table
 from docindex_dagster.callgraph.units import Chunks, Unit
-from docindex_dagster.graph.reuse import Offered
+from docindex_dagster.graph.reuse import OfferedKeys
 
 PATHS = [f"{letter}.py" for letter in "abcdef"]
 
@@ -15,7 +15,7 @@ class Files:
     def __init__(self) -> None:
         self.made: list[str] = []
         units = Units(dict.fromkeys(PATHS), self._make)
-        offered = Offered.of(units, units, most=100)
+        offered = OfferedKeys.of(units, units, most=100)
         index = Index.of([*units], *offered.keys_at({path: at for at, path in enumerate(units)}))
         units.clear()
         self.made.clear()

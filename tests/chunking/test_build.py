@@ -9,7 +9,7 @@ import pytest
 
 from docindex_dagster.chunking import build as chunking
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks
-from docindex_dagster.chunking.inputs import gather, was_made_from
+from docindex_dagster.chunking.inputs import gather, stored_inputs_digest
 from docindex_dagster.chunking.table_rules import verify_chunks
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.settings import ChunkingSettings
@@ -173,8 +173,8 @@ def test_a_file_that_changes_into_what_is_not_indexed_is_left_out_alone_and_look
 
     assert dict(result.left_out) == CHANGED
     assert result.table.equals(before)
-    assert was_made_from(result.table) is None
-    assert was_made_from(build(source, result.table).table) is not None
+    assert stored_inputs_digest(result.table) is None
+    assert stored_inputs_digest(build(source, result.table).table) is not None
 
 
 def test_a_file_that_was_edited_before_it_was_cut_is_looked_at_again(source):
@@ -185,4 +185,4 @@ def test_a_file_that_was_edited_before_it_was_cut_is_looked_at_again(source):
     result = build_chunks(source, inputs, None, SETTINGS)
 
     assert "Gamma" in result.table["text"][1].as_py()
-    assert was_made_from(result.table) is None
+    assert stored_inputs_digest(result.table) is None

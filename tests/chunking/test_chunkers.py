@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.chunking.chunker import ChunkOptions, FileDrafts, Sizes, SourceFile, cut_at
-from docindex_dagster.chunking.chunkers import choice_of, load_chunker
+from docindex_dagster.chunking.chunkers import load_choice, load_chunker
 from docindex_dagster.chunking.documents import chunk_messages
 from docindex_dagster.chunking.worker import check_drafts
 from docindex_dagster.core import tables
@@ -29,7 +29,7 @@ MINUTES = "Ada opened the meeting. Everybody had read the paper. " * 40 + "\n\nN
 
 
 def test_the_last_glob_that_matches_decides():
-    choice = choice_of({"*.txt": "rst", "notes/**": "messages", "/notes/plan.txt": "text"})
+    choice = load_choice({"*.txt": "rst", "notes/**": "messages", "/notes/plan.txt": "text"})
 
     assert choice.name_for("a/b.txt", "text") == "rst"
     assert choice.name_for("notes/a/b.txt", "text") == "messages"
@@ -38,14 +38,14 @@ def test_the_last_glob_that_matches_decides():
 
 
 def test_a_path_with_bytes_that_are_no_text_is_matched_as_it_is_on_the_disk():
-    assert choice_of({"caf?.txt": "rst"}).name_for("caf%E9.txt", "text") == "rst"
+    assert load_choice({"caf?.txt": "rst"}).name_for("caf%E9.txt", "text") == "rst"
 
 
 def test_a_chunker_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(
         ChunkerError, match=r"chunker 'grekin' not found.*docindex\.chunkers; available: .*code.*messages"
     ):
-        choice_of({"*.feature": "grekin"})
+        load_choice({"*.feature": "grekin"})
 
 
 @pytest.mark.parametrize("glob", ["", " ", "!*.md", "# all", "docs/", "a\nb"])

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.table_rules import are_many, fallbacks, left_out_warning, warning
+from docindex_dagster.chunking.table_rules import is_above_threshold, fallbacks, left_out_warning, warning
 
 SLOW = "time-out: not parsed within 10 s"
 
@@ -16,7 +16,7 @@ def test_the_files_that_were_cut_as_text_are_reported_once_each_with_the_reason(
 
 @pytest.mark.parametrize(("cut", "files", "many"), [(0, 0, False), (2, 100, False), (3, 100, True), (1, 20, True)])
 def test_over_two_percent_of_the_files_are_many(cut, files, many):
-    assert are_many(cut, files) is many
+    assert is_above_threshold(cut, files) is many
 
 
 def test_the_warning_names_the_first_ones_and_says_who_names_the_others():

@@ -15,7 +15,7 @@ from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.pipeline.stage import changes
 from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.secrets import secrets_of
+from docindex_dagster.sources.secrets import parse_masked
 
 TOKEN = "ghp" + "_" + "".join(random.Random(3).choices(string.ascii_letters + string.digits, k=36))
 TEXT = f'def connect():\n    """Connect."""\n    return login(token="{TOKEN}")\n'
@@ -32,7 +32,7 @@ def source(tmp_path):
 def job(source):
     row = discover(source).to_pylist()[0]
     identity = (source.key, source.kind, row["path"], row["content_hash"], "code", "python", None, False, source.path)
-    return FileJob(*identity, chunker="code", size=row["size"], masked=secrets_of(row["masked"]))
+    return FileJob(*identity, chunker="code", size=row["size"], masked=parse_masked(row["masked"]))
 
 
 def texts(job, fallback=None):

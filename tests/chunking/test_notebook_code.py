@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.chunking.references import code_of
+from docindex_dagster.chunking.references import parse_code
 from docindex_dagster.code.embedded_code import Code
 
 NOTEBOOK = """{"cells": [
@@ -20,7 +20,7 @@ NOTEBOOK = """{"cells": [
 
 
 def notebook(text: str) -> Code:
-    found = code_of(text, "jupyter")
+    found = parse_code(text, "jupyter")
     assert found is not None
     return found
 
@@ -41,4 +41,4 @@ def test_a_notebook_is_in_the_language_of_its_kernel(kernel, language):
 
 
 def test_a_notebook_of_a_language_without_symbols_has_none():
-    assert code_of(NOTEBOOK.replace('"python"', '"julia"'), "jupyter") is None
+    assert parse_code(NOTEBOOK.replace('"python"', '"julia"'), "jupyter") is None

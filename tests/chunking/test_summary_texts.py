@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.chunking.summaries import SYSTEM, question, summary_of
+from docindex_dagster.chunking.summaries import SYSTEM, question, parse_summary
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from docindex_dagster.chunking.summaries import SYSTEM, question, summary_of
     ],
 )
 def test_a_summary_is_one_line_that_can_be_shown(answer, kept):
-    assert summary_of(answer) == kept
+    assert parse_summary(answer) == kept
 
 
 @given(st.text(max_size=3000))
 def test_whatever_is_answered_is_one_line_of_bearable_length(answer):
-    kept = summary_of(answer)
+    kept = parse_summary(answer)
 
     assert kept is None or (0 < len(kept) <= 1000 and len(kept.splitlines()) == 1)
     assert not kept or not any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for character in kept)

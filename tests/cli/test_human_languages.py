@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.documents.human_language import language_of, of_tag
+from docindex_dagster.documents.human_language import language_of, parse_language_tag
 from docindex_dagster.search.query_hints import page_of
 from tests.cli.conftest import index_in
 
@@ -126,7 +126,7 @@ def test_translations_of_a_page_have_a_path_in_common(path, language, page):
     ("tag", "language"), [("pt-BR", "pt"), ("zh_CN", "zh"), ("jp", "ja"), ("", None), ("x y", None)]
 )
 def test_a_tag_names_a_language(tag, language):
-    assert of_tag(tag) == language
+    assert parse_language_tag(tag) == language
 
 
 @pytest.mark.parametrize("language", TEXTS)

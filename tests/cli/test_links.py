@@ -165,7 +165,7 @@ class TestEveryWayIn:
     def test_the_process_of_a_job(self, tmp_path):
         elsewhere = Layout(tmp_path / "home")
         elsewhere.prepare()
-        journal.ask(elsewhere, Run("job", KEY, "serve", 0.0))
+        journal.add_queued(elsewhere, Run("job", KEY, "serve", 0.0))
         (path,) = journal.files(elsewhere)
         with journal.starting(path) as (descriptor, _):
             command = [sys.executable, "-P", "-m", "docindex_dagster.cli.job", path.stem, str(descriptor)]

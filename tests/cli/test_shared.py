@@ -100,7 +100,7 @@ def test_a_rollback_counts_for_all_machines(run: Run, shared: Settings) -> None:
 
 def test_doctor_looks_at_the_stores_and_at_the_object_store(run: Run, shared: Settings, server: s3.S3) -> None:
     assert "the index is consistent" in run("doctor").out
-    pointer = prepared.read(open_bucket(URL), prepared.object_of(KEY))
+    pointer = prepared.read(open_bucket(URL), prepared.pointer_name(KEY))
     open_bucket(URL).delete([next(iter(pointer.files.values())).name])
     found = run("doctor")
     assert found.code == 1

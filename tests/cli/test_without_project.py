@@ -31,7 +31,7 @@ def paths(output) -> set[str]:
 
 
 def kept() -> folders.FolderIndex:
-    (only,) = folders.kept()
+    (only,) = folders.folder_indexes()
     return only
 
 
@@ -90,7 +90,7 @@ def test_a_file_or_folder_in_an_indexed_folder_uses_its_index_and_narrows_to_it(
     assert paths(search("pump", "manual/pump.py", "--json", "--mode", "vector")) == {"pump.py"}
     assert paths(search("pump", "manual/pump.py", "manual/deep", "--json", "--mode", "bm25")) == {"pump.py", "page.md"}
     assert search("pump", "manual/deep", "--mode", "literal", "--files").out == "manual/deep/page.md\n"
-    assert len(folders.kept()) == 1
+    assert len(folders.folder_indexes()) == 1
 
 
 def test_several_folders_are_searched_together(search, tmp_path):
@@ -116,7 +116,7 @@ def test_a_folder_of_a_project_uses_its_index(search, run, tmp_path, monkeypatch
 
     assert paths(here) == paths(elsewhere) == {"page.md"}
     assert (here.err, elsewhere.err) == ("", "")
-    assert folders.kept() == []
+    assert folders.folder_indexes() == []
 
 
 def test_a_folder_that_a_known_project_indexes_uses_that_and_says_which(search, run, tmp_path, monkeypatch):
@@ -129,7 +129,7 @@ def test_a_folder_that_a_known_project_indexes_uses_that_and_says_which(search, 
 
     assert paths(found) == {"pump.py"}
     assert found.err.splitlines() == [f"project {tmp_path / 'team'}, which indexes {tmp_path / 'manual'}"]
-    assert folders.kept() == []
+    assert folders.folder_indexes() == []
 
 
 def test_a_named_project_has_to_have_the_folder(run, tmp_path):
@@ -155,7 +155,7 @@ def test_words_that_happen_to_name_a_folder_stay_words_of_a_query_of_several(sea
     refused = search("how", "is", "the", "manual", "written")
 
     assert "no project found" in refused.err
-    assert folders.kept() == []
+    assert folders.folder_indexes() == []
 
 
 def test_a_word_that_names_a_folder_alone_is_reported_to_be_one(search):
@@ -192,13 +192,13 @@ def test_an_index_that_was_not_used_for_long_goes_when_another_is_made(search, t
     (tmp_path / "third/page.md").write_text("# Third\n\nThe pump has a third valve.\n")
     search("pump", "./third")
     month_ago = time.time() - 31 * 24 * 3600
-    for found in folders.kept():
+    for found in folders.folder_indexes():
         if found.folders == (tmp_path / "manual",):
             os.utime(found.root / "used", (month_ago, month_ago))
 
     search("pump", "./other")
 
-    assert {found.folders[0].name for found in folders.kept()} == {"third", "other"}
+    assert {found.folders[0].name for found in folders.folder_indexes()} == {"third", "other"}
 
 
 def test_using_an_index_keeps_it(search):
@@ -233,7 +233,7 @@ def test_the_home_folder_is_refused(search, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "manual"))
 
     assert "is your home folder" in search("pump", "./manual").err
-    assert folders.kept() == []
+    assert folders.folder_indexes() == []
     assert paths(search("pump", "./manual", "--yes", "--json")) == {"guide.md", "pump.py"}
 
 
@@ -278,7 +278,7 @@ def test_what_is_kept_is_listed_and_can_be_removed(search, run, tmp_path):
     assert "manual" in run("project", "list").out
 
     assert run("project", "forget", "manual").code == 0
-    assert folders.kept() == []
+    assert folders.folder_indexes() == []
     assert run("project", "forget", "manual").code == 1
     assert "no projects yet" in run("project", "list").out
 
@@ -288,4 +288,4 @@ def test_what_is_being_made_is_not_removed(search, run):
     with exclusive(kept().root.with_name(f"{kept().root.name}.lock"), "another search", on_wait=pytest.fail):
         assert "another process is creating it" in run("project", "forget", "manual").err
 
-    assert len(folders.kept()) == 1
+    assert len(folders.folder_indexes()) == 1

@@ -7,7 +7,7 @@ from threading import Barrier, Event, get_ident
 import pytest
 
 from docindex_dagster.core import background as module
-from docindex_dagster.core.background import beside, in_two_threads
+from docindex_dagster.core.background import start_in_thread, run_in_two_threads
 
 _name: ContextVar[str] = ContextVar("name", default="none")
 
@@ -15,7 +15,7 @@ _name: ContextVar[str] = ContextVar("name", default="none")
 def test_a_call_goes_on_while_this_thread_does_something_else():
     both = Barrier(2)
 
-    result = beside(lambda: both.wait(timeout=5) >= 0)
+    result = start_in_thread(lambda: both.wait(timeout=5) >= 0)
     both.wait(timeout=5)
 
     assert result()
@@ -23,14 +23,14 @@ def test_a_call_goes_on_while_this_thread_does_something_else():
 
 def test_a_call_sees_the_context_of_who_makes_it():
     token = _name.set("search 7")
-    result = beside(_name.get)
+    result = start_in_thread(_name.get)
     _name.reset(token)
 
     assert result() == "search 7"
 
 
 def test_what_a_call_raises_is_raised_where_its_result_is_wanted():
-    result = beside(lambda: 1 // 0)
+    result = start_in_thread(lambda: 1 // 0)
 
     with pytest.raises(ZeroDivisionError):
         result()
@@ -38,9 +38,9 @@ def test_what_a_call_raises_is_raised_where_its_result_is_wanted():
 
 def test_where_all_threads_are_taken_the_call_is_made_here():
     release, here = Event(), get_ident()
-    taken = [beside(release.wait) for _ in range(module._threads()._max_workers)]
+    taken = [start_in_thread(release.wait) for _ in range(module._threads()._max_workers)]
 
-    result = beside(get_ident)
+    result = start_in_thread(get_ident)
 
     assert result() == here
     release.set()
@@ -49,7 +49,7 @@ def test_where_all_threads_are_taken_the_call_is_made_here():
 
 def test_two_threads_make_each_call_once():
     made: list[int] = []
-    in_two_threads([partial(made.append, number) for number in range(1000)])
+    run_in_two_threads([partial(made.append, number) for number in range(1000)])
 
     assert sorted(made) == list(range(1000))
 
@@ -57,7 +57,7 @@ def test_two_threads_make_each_call_once():
 def test_two_calls_are_made_at_the_same_time():
     both = Barrier(2)
 
-    in_two_threads([lambda: void(both.wait(timeout=5))] * 2)
+    run_in_two_threads([lambda: void(both.wait(timeout=5))] * 2)
 
 
 @pytest.mark.parametrize("position", [0, 500, 999])
@@ -66,7 +66,7 @@ def test_a_call_that_fails_in_either_thread_fails_them_all(position):
     calls[position] = lambda: void(1 // 0)
 
     with pytest.raises(ZeroDivisionError):
-        in_two_threads(calls)
+        run_in_two_threads(calls)
 
 
 def test_a_call_that_fails_in_the_other_thread_fails_them_all():
@@ -78,7 +78,7 @@ def test_a_call_that_fails_in_the_other_thread_fails_them_all():
             raise ValueError("the other one")
 
     with pytest.raises(ValueError, match="the other one"):
-        in_two_threads([call, call])
+        run_in_two_threads([call, call])
 
 
 def void(_: object) -> None:

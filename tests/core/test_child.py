@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core import events
-from docindex_dagster.core.child_process import _send, out_of_reach, result_of
+from docindex_dagster.core.child_process import _send, shielded_from_interrupts, run_in_child_process
 from docindex_dagster.core.events import Event, Progress
 from tests.sources_of_code import run_in_a_source
 
@@ -44,14 +44,14 @@ def wait_for_ever(file: Path) -> None:
 
 def hand_on(file: Path) -> None:
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(result_of, partial(wait_for_ever, file)).result()
+        thread.submit(run_in_child_process, partial(wait_for_ever, file)).result()
 
 
 def test_another_process_gives_the_result_and_its_events_are_announced_here():
     seen: list[Event] = []
 
     with events.listening(seen.append):
-        process, number = result_of(partial(announced, 1))
+        process, number = run_in_child_process(partial(announced, 1))
 
     assert process != os.getpid()
     assert number == 1
@@ -61,7 +61,7 @@ def test_another_process_gives_the_result_and_its_events_are_announced_here():
 def test_tables_go_to_another_process_and_come_back():
     table = pa.table({"text": ["pump", None, "välve" * 100_000], "list": [[1], [], None]}, metadata={b"version": b"1"})
 
-    found = result_of(partial(doubled, table.slice(1)))
+    found = run_in_child_process(partial(doubled, table.slice(1)))
 
     assert found.equals(doubled(table.slice(1)), check_metadata=True)
 
@@ -83,7 +83,7 @@ def test_the_memory_of_a_table_is_sent_as_it_is_and_not_copied_into_a_pickle_fir
 @pytest.mark.parametrize(("work", "code"), [(fail, 1), (die, -signal.SIGKILL)])
 def test_a_process_without_a_result_is_an_error(work, code, capfd):
     with pytest.raises(ChildProcessError, match=f"exit code {code} "):
-        result_of(work)
+        run_in_child_process(work)
     assert ("nothing is there" in capfd.readouterr().err) == (work is fail)
 
 
@@ -93,7 +93,7 @@ def test_a_listener_that_fails_leaves_no_process_behind():
 
     before = set(multiprocessing.active_children())
     with events.listening(refuse), pytest.raises(OSError, match="no terminal"):
-        result_of(partial(announced, 1))
+        run_in_child_process(partial(announced, 1))
 
     assert set(multiprocessing.active_children()) == before
 
@@ -132,7 +132,7 @@ def test_a_folder_with_modules_of_its_own_runs_none_of_them(tmp_path):
 def test_the_environment_that_other_threads_read_stays_as_it_is(monkeypatch):
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
 
-    with out_of_reach():
+    with shielded_from_interrupts():
         assert "PYTHONSAFEPATH" not in os.environ
         inherited = subprocess.run(["/usr/bin/env"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert "PYTHONSAFEPATH=1" in inherited

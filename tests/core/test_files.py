@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from docindex_dagster.core.errors import FullDiskError
-from docindex_dagster.core.files import remove_tree, replacing, reporting_full_disk, sync
+from docindex_dagster.core.files import remove_tree, atomic_write, reporting_full_disk, sync
 
 
 def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_path):
@@ -22,7 +22,7 @@ def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_pat
     for file in (abandoned, of_the_living, of_another_file):
         file.write_text("half")
 
-    with replacing(tmp_path / "rows[1].parquet") as temporary:
+    with atomic_write(tmp_path / "rows[1].parquet") as temporary:
         temporary.write_text("whole")
 
     left = {file.name for file in tmp_path.iterdir()}
@@ -34,7 +34,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions_and_meanwhile_nobody_else
     file.touch()
     file.chmod(0o644)
 
-    with replacing(file) as temporary:
+    with atomic_write(file) as temporary:
         temporary.write_text("a key")
         assert temporary.stat().st_mode & 0o777 == 0o600
 
@@ -43,7 +43,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions_and_meanwhile_nobody_else
 
 def test_a_new_file_has_the_permissions_that_are_asked_for(tmp_path):
     for name, mode in (("open", 0o666), ("own", 0o600)):
-        with replacing(tmp_path / name, mode) as temporary:
+        with atomic_write(tmp_path / name, mode) as temporary:
             temporary.write_text("new")
 
     os.umask(mask := os.umask(0))
@@ -57,7 +57,7 @@ def test_a_link_that_stands_where_the_new_file_would_is_not_written_through(tmp_
     precious.write_text("mine")
     (tmp_path / f".settings.json.guessed.{os.getpid()}.tmp").symlink_to(precious)
 
-    with pytest.raises(FileExistsError), replacing(tmp_path / "settings.json") as temporary:
+    with pytest.raises(FileExistsError), atomic_write(tmp_path / "settings.json") as temporary:
         temporary.write_text("theirs")
     assert precious.read_text() == "mine"
 
@@ -65,7 +65,7 @@ def test_a_link_that_stands_where_the_new_file_would_is_not_written_through(tmp_
 def test_the_name_of_the_new_file_cannot_be_foreseen(tmp_path):
     names = set()
     for _ in range(2):
-        with replacing(tmp_path / "settings.json") as temporary:
+        with atomic_write(tmp_path / "settings.json") as temporary:
             names.add(temporary.name)
     assert len(names) == 2
 
@@ -76,7 +76,7 @@ def test_a_file_that_root_replaces_stays_its_owners(tmp_path):
     file.touch(mode=0o640)
     os.chown(file, 1234, 2345)
 
-    with replacing(file) as temporary:
+    with atomic_write(file) as temporary:
         temporary.write_text("new")
 
     found = file.stat()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from docindex_dagster.cli import serve
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout, file_name, key_of
 from docindex_dagster.core.locks import exclusive, exclusive_if_free, hold_for_life
@@ -26,7 +26,7 @@ def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
         assert path.read_text() == "old"
 
@@ -38,7 +38,7 @@ def test_a_writer_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path.write_text("old")
 
     def fail_half_way() -> None:
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text("ne")
             raise RuntimeError
 

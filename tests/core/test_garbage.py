@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.garbage_collection import gc_disabled, give_back, loading
+from docindex_dagster.core.garbage_collection import gc_disabled, release_memory, frozen_import
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def _collecting() -> Iterator[None]:
 
 
 def test_what_is_loaded_is_looked_through_neither_now_nor_later():
-    with loading("no.such.module"):
+    with frozen_import("no.such.module"):
         assert not gc.isenabled()
         loaded: list[list[int]] = [[]]
 
@@ -31,7 +31,7 @@ def test_what_is_loaded_is_looked_through_neither_now_nor_later():
 
 
 def test_where_it_is_loaded_already_nothing_is_different():
-    with loading(__name__ if __name__ in sys.modules else "sys"):
+    with frozen_import(__name__ if __name__ in sys.modules else "sys"):
         assert gc.isenabled()
 
     assert gc.get_freeze_count() == 0
@@ -52,7 +52,7 @@ def test_free_memory_goes_back_to_the_system():
     used = _resident_bytes()
     objects.clear()
 
-    give_back()
+    release_memory()
 
     assert len(last) == 700
     assert _resident_bytes() < used - 40_000_000

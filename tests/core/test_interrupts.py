@@ -14,7 +14,7 @@ from docindex_dagster.core import interrupts
 def test_a_signal_whose_handler_forgets_it_is_an_interrupt_nevertheless(ending):
     before = signal.signal(ending, lambda *_: None)
     try:
-        with interrupts.noted() as check:
+        with interrupts.interrupt_check() as check:
             check()
             signal.raise_signal(ending)
             with pytest.raises(KeyboardInterrupt):
@@ -27,7 +27,7 @@ def test_a_signal_whose_handler_forgets_it_is_an_interrupt_nevertheless(ending):
 def test_other_signals_are_none():
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     try:
-        with interrupts.noted() as check:
+        with interrupts.interrupt_check() as check:
             signal.raise_signal(signal.SIGUSR1)
             check()
     finally:

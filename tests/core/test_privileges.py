@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.core.privileges import Privileged, privileges_of, without
+from docindex_dagster.core.privileges import Privileged, privileges_of, without_ignored
 from docindex_dagster.core.settings import Settings, check_settings
 
 NEEDS_TRUST = """
@@ -85,7 +85,7 @@ def test_a_value_needs_trust_unless_it_stays_on_this_machine(tmp_path, values, n
     asked = privileges_of(Settings, tmp_path, values)
 
     assert [privilege.name for privilege in asked] == names
-    assert privileges_of(Settings, tmp_path, without(Settings, tmp_path, values, asked)) == []
+    assert privileges_of(Settings, tmp_path, without_ignored(Settings, tmp_path, values, asked)) == []
 
 
 def test_what_is_left_are_settings_that_can_be_used(tmp_path):
@@ -95,7 +95,7 @@ def test_what_is_left_are_settings_that_can_be_used(tmp_path):
         "rerank": {"provider": "remote", "url": "https://x.example", "weight": 0.1},
         "embedding": {"provider": "openai", "model": "m", "dimensions": 64},
     }
-    kept = check_settings(tmp_path, without(Settings, tmp_path, values, privileges_of(Settings, tmp_path, values)))
+    kept = check_settings(tmp_path, without_ignored(Settings, tmp_path, values, privileges_of(Settings, tmp_path, values)))
 
     assert (kept.llm.provider, kept.llm.timeout_s) == ("none", 5)
     assert (kept.summaries.enabled, kept.summaries.max_tokens) == (False, 50)
@@ -160,7 +160,7 @@ def test_a_git_folder_that_cannot_be_listed_is_refused_as_its_links_are_not_know
     monkeypatch.setattr(os, "scandir", listed)
 
     with pytest.raises(SourceError, match=r"refs, which may contain symbolic links; make it readable"):
-        git_folders.borrowed(tmp_path)
+        git_folders.external_references(tmp_path)
     assert privileges_of(Settings, tmp_path, {"source": [{"kind": "git", "path": "."}]})[0].name == "source"
 
 

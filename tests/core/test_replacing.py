@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core.tables import joined_by_path, replaced
+from docindex_dagster.core.tables import concat_sorted_by_path, replace_rows
 
 
 def _table(*rows: str) -> pa.Table:
@@ -15,7 +15,7 @@ def _rows(table: pa.Table) -> list[str]:
 
 
 def test_rows_are_sorted_by_path_and_in_a_file_as_they_were_found():
-    assert _rows(joined_by_path([_table("b:2", "a:9"), _table("b:1", "é:0", "a:3")])) == [
+    assert _rows(concat_sorted_by_path([_table("b:2", "a:9"), _table("b:1", "é:0", "a:3")])) == [
         "a:9",
         "a:3",
         "b:2",
@@ -35,9 +35,9 @@ def test_rows_are_sorted_by_path_and_in_a_file_as_they_were_found():
     ],
 )
 def test_old_rows_of_files_make_way_for_new_ones(paths, new, expected):
-    assert _rows(replaced(_table("b:1", "b:2", "d:3", "é:4"), paths, _table(*new))) == expected
+    assert _rows(replace_rows(_table("b:1", "b:2", "d:3", "é:4"), paths, _table(*new))) == expected
 
 
 def test_a_table_in_pieces_is_taken_as_one():
     table = pa.concat_tables([_table("a:1", "b:2"), _table("b:3"), _table("c:4")])
-    assert _rows(replaced(table, ["b"], _table("b:5"))) == ["a:1", "b:5", "c:4"]
+    assert _rows(replace_rows(table, ["b"], _table("b:5"))) == ["a:1", "b:5", "c:4"]

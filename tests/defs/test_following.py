@@ -33,7 +33,7 @@ def instance(tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     with dg.DagsterInstance.get() as made:
-        dead_runs.hold(made)
+        dead_runs.keep_connections(made)
         yield made
 
 
@@ -42,7 +42,7 @@ def test_a_run_is_followed_while_its_database_is_restarted(tmp_path, postgres, i
     job = build_definitions(load_settings(tmp_path).root).resolve_job_def("index_source")
     run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags={REQUEST_TAG: request.id})
     ended: list[dg.DagsterRun] = []
-    thread = threading.Thread(target=lambda: ended.append(requests.follow(instance, request)), daemon=True)
+    thread = threading.Thread(target=lambda: ended.append(requests.follow_run(instance, request)), daemon=True)
     thread.start()
     time.sleep(1)
 

@@ -356,7 +356,7 @@ class TestOthers:
         write(project, 3)
         assert run(project).success
 
-        assert recorded_runs.newest(project.instance, settings, 10) == []
+        assert recorded_runs.newest_jobs(project.instance, settings, 10) == []
 
     def test_two_folds_of_a_domain_wait_for_each_other(self, project, settings):
         write(project, 3)

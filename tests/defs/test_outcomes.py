@@ -25,13 +25,13 @@ def instance(tmp_path) -> Iterator[dg.DagsterInstance]:
 
 
 def runs_of(instance: dg.DagsterInstance, key: str = KEY) -> Runs:
-    return outcomes.of_sources(instance, [key])[key]
+    return outcomes.runs_of_sources(instance, [key])[key]
 
 
 def test_a_source_that_was_never_run_is_not_there(instance):
     quick_run(instance, key=OTHER)
 
-    assert outcomes.of_sources(instance, [KEY]) == {}
+    assert outcomes.runs_of_sources(instance, [KEY]) == {}
 
 
 def test_a_run_that_ended_well_is_a_check(instance):
@@ -85,7 +85,7 @@ def test_the_run_that_is_asking_counts_as_done(instance):
     run = instance.add_run(dg.DagsterRun("index_source", status=dg.DagsterRunStatus.STARTED, tags={PARTITION_TAG: KEY}))
 
     assert runs_of(instance).outcome == "running"
-    found = outcomes.of_sources(instance, [KEY], ending=run)[KEY]
+    found = outcomes.runs_of_sources(instance, [KEY], ending=run)[KEY]
     assert found.outcome == "succeeded"
     assert found.checked_at is not None
 
@@ -95,7 +95,7 @@ def test_a_source_is_found_behind_any_number_of_runs_of_others(instance):
     for _ in range(130):
         instance.add_run(dg.DagsterRun("index_source", status=dg.DagsterRunStatus.SUCCESS, tags={PARTITION_TAG: OTHER}))
 
-    found = outcomes.of_sources(instance, [KEY, OTHER])
+    found = outcomes.runs_of_sources(instance, [KEY, OTHER])
 
     assert found[KEY].failure == "discovered_files: old trouble"
     assert found[OTHER].outcome == "succeeded"

@@ -16,7 +16,7 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.errors import EndedJobError, JobError, UnknownJobError
-from docindex_dagster.core.locks import exclusive, step_noted
+from docindex_dagster.core.locks import exclusive, recording_step
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import recorded_runs
@@ -74,7 +74,7 @@ def queued(project: Project, key: str = KEY, tags: Mapping[str, str] | None = No
 
 
 def only(project: Project, settings: Settings) -> Job:
-    (job,) = recorded_runs.newest(project.instance, settings, 10)
+    (job,) = recorded_runs.newest_jobs(project.instance, settings, 10)
     return job
 
 
@@ -132,7 +132,7 @@ class TestShowing:
     def test_a_run_that_ended_says_when_and_one_that_failed_why(self, project, settings):
         well, badly = quick_run(project.instance), quick_run(project.instance, "there is no folder")
 
-        newest = recorded_runs.newest(project.instance, settings, 10)
+        newest = recorded_runs.newest_jobs(project.instance, settings, 10)
 
         assert [(job.id, job.state, job.percent) for job in newest] == [
             (badly, State.FAILED, 0),
@@ -151,7 +151,7 @@ class TestShowing:
 
         with (
             exclusive(project.layout.source_lock(KEY), f"run {run_id} of process 1", wait) as note,
-            step_noted(note, "chunks"),
+            recording_step(note, "chunks"),
         ):
             job = only(project, settings)
 

@@ -63,8 +63,8 @@ class Machines:
 def index(deployment: Deployment, mode: Mode = "changes") -> RunOutcome:
     """Ask for a run as `docindex index` does, and follow it."""
     settings = load_settings(deployment.root)
-    request = dagster_runs.ask_for_index(settings, KEY, deployment.instance, mode)
-    return dagster_runs.followed(settings, request, deployment.instance)
+    request = dagster_runs.request_index_run(settings, KEY, deployment.instance, mode)
+    return dagster_runs.follow_request(settings, request, deployment.instance)
 
 
 def test_a_command_asks_for_a_run_follows_it_and_ends_when_what_it_made_can_be_searched(deployment):
@@ -114,8 +114,8 @@ def test_a_source_is_removed_by_a_run_elsewhere_and_gone_when_the_command_ends(d
 
     with Machines(deployment):
         assert index(deployment).succeeded
-        assert dagster_runs.followed(
-            settings, dagster_runs.ask_for_removal(KEY, deployment.instance), deployment.instance
+        assert dagster_runs.follow_request(
+            settings, dagster_runs.request_removal(KEY, deployment.instance), deployment.instance
         ).succeeded
 
     assert deployment.found("search", "green button") == []
@@ -135,7 +135,7 @@ def test_a_user_who_does_not_wait_leaves_the_run_going(deployment):
 def test_a_request_for_a_source_without_a_partition_gives_it_one_and_holds_back_no_other(deployment):
     settings = load_settings(deployment.root)
     for key in ("library/other", KEY):
-        dagster_runs.ask_for_index(settings, key, deployment.instance)
+        dagster_runs.request_index_run(settings, key, deployment.instance)
     deployment.instance.delete_dynamic_partition(SOURCES_NAME, "library/other")
     repository = deployment.at("daemon").get_repository_def()
     with (
@@ -152,7 +152,7 @@ def test_a_request_for_a_source_without_a_partition_gives_it_one_and_holds_back_
 def test_of_many_requests_a_tick_looks_at_those_alone_that_it_can_take(deployment, monkeypatch):
     settings, asked = load_settings(deployment.root), []
     for number in range(MOST_REQUESTS + 10):
-        dagster_runs.ask_for_index(settings, f"library/{number}", deployment.instance)
+        dagster_runs.request_index_run(settings, f"library/{number}", deployment.instance)
     reading = dg.DagsterInstance.get_runs
 
     def get_runs(*arguments, **options):

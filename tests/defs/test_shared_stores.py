@@ -153,7 +153,7 @@ def test_a_removed_source_leaves_the_stores_with_the_next_publication_and_is_not
 
     assert deployment.instance.get_dynamic_partitions(SOURCES_NAME) == []
     assert requested(deployment.tick("daemon", "sources_changed", before.cursor)) == []
-    assert prepared.read(deployment.bucket, prepared.object_of(KEY)).is_withdrawn
+    assert prepared.read(deployment.bucket, prepared.pointer_name(KEY)).is_withdrawn
     assert len(deployment.tick("daemon", "prepared_changed").run_requests) == 1
     assert deployment.run("publisher", "publish_prepared").success
     assert deployment.found("search", "green button") == []

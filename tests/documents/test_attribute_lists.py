@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.chunking.embedding_text import blanked
+from docindex_dagster.chunking.embedding_text import blank_attribute_lists
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from docindex_dagster.chunking.embedding_text import blanked
     ],
 )
 def test_lists_are_left_out_and_lines_and_columns_stay(text, shown):
-    found = blanked(text)
+    found = blank_attribute_lists(text)
     assert " ".join(found.split()) == shown
     assert len(found) == len(text)
 
@@ -44,9 +44,9 @@ def test_lists_are_left_out_and_lines_and_columns_stay(text, shown):
     ],
 )
 def test_other_braces_stay(text):
-    assert blanked(text) == text
+    assert blank_attribute_lists(text) == text
 
 
 def test_what_goes_on_from_a_code_block_stays_up_to_its_end():
-    assert blanked("{ .a }\n```\n{ .b }", goes_on=True) == "{ .a }\n```\n      "
-    assert blanked("{ .a }\n", goes_on=True) == "{ .a }\n"
+    assert blank_attribute_lists("{ .a }\n```\n{ .b }", goes_on=True) == "{ .a }\n```\n      "
+    assert blank_attribute_lists("{ .a }\n", goes_on=True) == "{ .a }\n"

@@ -50,7 +50,7 @@ def run(layout: Layout, embedder: Any, chunks: pa.Table = CHUNKS, key: str = SOU
     path = layout.table("embeddings", key)
     result = embed(layout, key, chunks, None if options.get("full") else tables.read(path), embedder, **options)
     tables.write(path, result.table)
-    cache.settle(layout, key, result.table)
+    cache.clear_spill(layout, key, result.table)
     return result
 
 

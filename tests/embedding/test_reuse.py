@@ -25,7 +25,7 @@ def index(layout: Layout, files: dict[str, list[str]], key: str = KEY, *, full: 
     chunks = chunks_of(files, key)
     result = embed(layout, key, chunks, None if full else tables.read(table), CountingEmbedder(), full=full)
     tables.write(table, result.table)
-    cache.settle(layout, key, result.table)
+    cache.clear_spill(layout, key, result.table)
     return result
 
 

@@ -10,7 +10,7 @@ import pytest
 from docindex_dagster.core.errors import QueryError, QuestionError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.evaluation.collected_questions import MOST_BYTES, collect, noted_places, take_back
+from docindex_dagster.evaluation.collected_questions import MOST_BYTES, collect, noted_places, delete_answer
 from docindex_dagster.evaluation.question_file import read_questions
 from docindex_dagster.evaluation.questions import IndexedFile, Target
 
@@ -87,8 +87,8 @@ def test_it_can_be_taken_back_and_all_else_stays_byte_for_byte(settings, file):
     collect(settings, "how", GUIDE, "page")
     assert noted_places(settings, "how") == {("git/app", "src/keys.py:10-20"), ("git/app", "guide.md")}
 
-    first, again = take_back(settings, "how ", KEYS), take_back(settings, "how", KEYS)
-    take_back(settings, "how", GUIDE)
+    first, again = delete_answer(settings, "how ", KEYS), delete_answer(settings, "how", KEYS)
+    delete_answer(settings, "how", GUIDE)
 
     assert (first.is_noted, first.is_new, again.is_new) == (False, True, False)
     assert file.read_bytes() == mine
@@ -96,7 +96,7 @@ def test_it_can_be_taken_back_and_all_else_stays_byte_for_byte(settings, file):
 
 
 def test_what_was_never_noted_is_taken_back_without_a_file(settings, file):
-    assert not take_back(settings, "how", KEYS).is_new
+    assert not delete_answer(settings, "how", KEYS).is_new
     assert not file.exists()
     assert noted_places(settings, "how") == frozenset()
 
@@ -153,7 +153,7 @@ def _write(root: Path, writer: int) -> None:
         collect(settings, f"what {number}", KEYS, "api")  # as all others do
         collect(settings, f"what {number} of {writer}", KEYS, "mcp")
         collect(settings, f"not {number} of {writer}", KEYS, "page")
-        take_back(settings, f"not {number} of {writer}", KEYS)
+        delete_answer(settings, f"not {number} of {writer}", KEYS)
 
 
 def test_of_many_that_write_and_take_back_nothing_is_lost_torn_or_twice_there(settings, file):

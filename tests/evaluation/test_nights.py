@@ -28,7 +28,7 @@ def after(*past):
     """What is remembered after nights that scored each question so."""
     scores: dict[str, list[float]] = {}
     for night in past:
-        scores = nightly_results.remembered(night, scores)
+        scores = nightly_results.merged_scores(night, scores)
     return scores
 
 

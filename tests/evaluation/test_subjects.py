@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.evaluation.history import is_of_program, question_of, speaks_of_tests
+from docindex_dagster.evaluation.history import is_bot, question_of, is_about_tests
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_phrase_that_fits_any_change_is_no_question(subject):
     ],
 )
 def test_programs_are_known_by_their_names(author):
-    assert is_of_program(author)
+    assert is_bot(author)
 
 
 @pytest.mark.parametrize(
@@ -107,15 +107,15 @@ def test_programs_are_known_by_their_names(author):
     ],
 )
 def test_people_are_none(author):
-    assert not is_of_program(author)
+    assert not is_bot(author)
 
 
 @pytest.mark.parametrize(
     "question", ["Add tests of the parser", "Let specs of lists fail", "Speed up testing of pages"]
 )
 def test_a_question_may_speak_of_tests(question):
-    assert speaks_of_tests(question)
-    assert not speaks_of_tests("Attest the latest keys by the spec")
+    assert is_about_tests(question)
+    assert not is_about_tests("Attest the latest keys by the spec")
 
 
 @given(st.text(max_size=300))

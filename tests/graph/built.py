@@ -5,7 +5,7 @@ from functools import cache
 import pyarrow as pa
 
 from docindex_dagster.callgraph.table import Extracted, as_table, reference_rows, referring
-from docindex_dagster.chunking.references import extracted
+from docindex_dagster.chunking.references import extract_references
 from docindex_dagster.graph import build
 from docindex_dagster.graph.build import Content
 from docindex_dagster.graph.source_graph import Graph
@@ -23,7 +23,7 @@ def references_of(chunks: pa.Table) -> pa.Table:
 
 @cache
 def _extracted(blank: Extracted, text: str) -> Extracted:
-    return extracted(blank, text, None)
+    return extract_references(blank, text, None)
 
 
 def build_graph(chunks: pa.Table, content: Content | None = None) -> Graph:

@@ -206,10 +206,10 @@ def test_a_name_as_its_language_writes_it_is_found(path, code, name, symbol):
 
 def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):
     sale = "library/program!shop/store.py::Outlet.sale"
-    assert queries.nothing_known(graph, "callers", "sale") == f"no calls to {sale} found"
-    assert queries.nothing_known(graph, "callees", "Store.__init__").startswith("no calls in ")
-    assert queries.nothing_known(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
-    assert queries.nothing_known(graph, "path", "two", "rounded").startswith("no path found from ")
+    assert queries.explain_no_edges(graph, "callers", "sale") == f"no calls to {sale} found"
+    assert queries.explain_no_edges(graph, "callees", "Store.__init__").startswith("no calls in ")
+    assert queries.explain_no_edges(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
+    assert queries.explain_no_edges(graph, "path", "two", "rounded").startswith("no path found from ")
 
 
 UNREAD = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.graph.links import Links, links, links_of, walk
+from docindex_dagster.graph.links import Links, links, make_links, walk
 from docindex_dagster.graph.open_graph import open_graphs
 from docindex_dagster.graph.source_graph import Graph, Node, Triple, node_table, triple_table
 
@@ -86,7 +86,7 @@ def matrices(draw) -> np.ndarray:
 def links_in(weights: np.ndarray) -> Links:
     """Links between chunks whose ids are their numbers."""
     start, target = np.nonzero(weights)
-    return links_of(pa.array([str(number) for number in range(len(weights))]), start, target, weights[start, target])
+    return make_links(pa.array([str(number) for number in range(len(weights))]), start, target, weights[start, target])
 
 
 seeds_of_some = st.dictionaries(st.integers(0, 12).map(str), st.floats(0, 10), max_size=5)  # of which not all are there

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.core.errors import LLMBrokenError, LLMBudgetError, LLMFailedError
+from docindex_dagster.core.errors import LLMTruncatedError, LLMBudgetError, LLMFailedError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import Delta, Item, Message, Tool, ToolCall, Usage
@@ -130,7 +130,7 @@ def test_what_it_does_not_count_is_estimated_calls_included(server):
 def test_an_answer_that_breaks_off_has_cost_what_came_and_one_that_never_began_nothing(server):
     server.replies = [Reply(tuple(OPENAI.events([Delta("word " * 50)])), ends=False)]
     model = budgeted(server)
-    with pytest.raises(LLMBrokenError):
+    with pytest.raises(LLMTruncatedError):
         ask(model, words=100)
     assert model.tokens > 140
 

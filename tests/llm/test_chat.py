@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.core.errors import (
-    LLMBrokenError,
+    LLMTruncatedError,
     LLMError,
     LLMFailedError,
     LLMKeyError,
     LLMLimitError,
-    LLMNonsenseError,
+    LLMInvalidResponseError,
     LLMTimeoutError,
     LLMUnreachableError,
 )
@@ -306,7 +306,7 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_is_not_begun_again(server,
         finally:
             await model.aclose()
 
-    with pytest.raises(LLMBrokenError, match=r"the answer from 127\.0\.0\.1 broke off"):
+    with pytest.raises(LLMTruncatedError, match=r"the answer from 127\.0\.0\.1 broke off"):
         asyncio.run(read())
     assert came == [Delta("A pump ")]
     assert len(server.asked) == 1
@@ -316,7 +316,7 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_is_not_begun_again(server,
 def test_one_that_ends_before_the_answer_does_is_broken_as_well(server, protocol):
     server.replies = [Reply(tuple(protocol.events([Delta("A pump "), Delta("moves")])))]
 
-    with pytest.raises(LLMBrokenError, match="the stream ended early"):
+    with pytest.raises(LLMTruncatedError, match="the stream ended early"):
         ask(protocol.model(server))
 
 
@@ -338,7 +338,7 @@ def test_an_error_in_the_middle_of_a_stream_breaks_it_and_is_not_repeated(server
     }[protocol.provider]
     server.replies = [Reply((*protocol.events([Delta("A pump")]), error.encode()))]
 
-    with pytest.raises(LLMBrokenError) as caught:
+    with pytest.raises(LLMTruncatedError) as caught:
         ask(protocol.model(server))
     assert KEY not in str(caught.value)
 
@@ -407,7 +407,7 @@ NONSENSE = [
 def test_nonsense_is_an_error_in_a_line(server, protocol, body):
     server.replies = [Reply(body=body, headers={"Content-Type": "text/event-stream"})]
 
-    with pytest.raises((LLMNonsenseError, LLMBrokenError), match=r"127\.0\.0\.1") as caught:
+    with pytest.raises((LLMInvalidResponseError, LLMTruncatedError), match=r"127\.0\.0\.1") as caught:
         ask(protocol.model(server))
     assert "\n" not in str(caught.value)
 
@@ -425,7 +425,7 @@ BROKEN = [
 def test_what_is_no_http_is_an_error_in_a_line(server, protocol, broken):
     server.replies = [Reply(broken=broken)]
 
-    with pytest.raises((LLMNonsenseError, LLMBrokenError, LLMUnreachableError)) as caught:
+    with pytest.raises((LLMInvalidResponseError, LLMTruncatedError, LLMUnreachableError)) as caught:
         ask(protocol.model(server))
     assert "\n" not in str(caught.value)
 
@@ -435,7 +435,7 @@ def test_an_answer_without_end_is_cut_off(server, protocol, monkeypatch):
     monkeypatch.setattr("docindex_dagster.llm.endpoint._MOST_CHARS", 10_000)
     server.replies = [protocol.reply(*[Delta("word " * 100)] * 100, Usage(1, 1))]
 
-    with pytest.raises(LLMNonsenseError, match="answered more than 10,000 characters"):
+    with pytest.raises(LLMInvalidResponseError, match="answered more than 10,000 characters"):
         ask(protocol.model(server))
 
 
@@ -636,7 +636,7 @@ def test_a_summary_that_breaks_off_is_asked_for_again_as_often_as_the_settings_s
     assert writer(server, protocol, retries=2).complete("", "A pump.", 50).text == "A pump moves water [1]."
 
     server.replies = [half]
-    with pytest.raises(LLMBrokenError):
+    with pytest.raises(LLMTruncatedError):
         writer(server, protocol, retries=1).complete("", "A pump.", 50)
     assert len(server.asked) == 3 + 2
 
@@ -675,7 +675,7 @@ def test_half_a_character_is_replaced(server, protocol):
 def test_what_is_no_stream_of_events_is_no_answer(server, protocol):
     server.replies = [protocol.reply(*HELLO, headers={"Content-Type": "text/plain"})]
 
-    with pytest.raises(LLMNonsenseError):
+    with pytest.raises(LLMInvalidResponseError):
         ask(protocol.model(server))
 
 

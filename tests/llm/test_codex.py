@@ -11,12 +11,12 @@ import pytest
 from pydantic import SecretStr
 
 from docindex_dagster.core.errors import (
-    LLMBrokenError,
+    LLMTruncatedError,
     LLMError,
     LLMFailedError,
     LLMKeyError,
     LLMLimitError,
-    LLMNonsenseError,
+    LLMInvalidResponseError,
     LLMTimeoutError,
     SettingsError,
 )
@@ -128,11 +128,11 @@ def failed(why: str) -> dict[str, Any]:
         ([failed("exceeded retry limit, last status: 429 Too Many Requests")], LLMLimitError, "rate limit"),
         ([failed("You've hit your usage limit.")], LLMLimitError, "used up"),
         ([failed("stream disconnected")], LLMFailedError, "codex failed"),
-        (["nonsense"], LLMNonsenseError, "invalid completion from codex"),
-        (["[1]"], LLMNonsenseError, "invalid completion from codex"),
-        ([{"type": "item.completed", "item": 5}], LLMNonsenseError, "invalid completion from codex"),
+        (["nonsense"], LLMInvalidResponseError, "invalid completion from codex"),
+        (["[1]"], LLMInvalidResponseError, "invalid completion from codex"),
+        ([{"type": "item.completed", "item": 5}], LLMInvalidResponseError, "invalid completion from codex"),
         ([], LLMFailedError, r"no answer \(exit code 1\); expected codex 0\.169 or later"),
-        ([message("A pump")], LLMBrokenError, r"the answer from codex broke off \(exit code 1\)"),
+        ([message("A pump")], LLMTruncatedError, r"the answer from codex broke off \(exit code 1\)"),
     ],
 )
 def test_what_it_fails_of_is_an_error_that_does_not_repeat_what_it_says(codex, events, kind, why):

@@ -1,7 +1,7 @@
 """What tests write into logs, and see in them."""
 
 from docindex_dagster.memory.log import Log
-from docindex_dagster.memory.message import Message, Written, compose, contents
+from docindex_dagster.memory.message import Message, StoredMessage, compose, current_messages
 
 DOMAIN = "memory/main"
 
@@ -21,9 +21,9 @@ def another(log: Log) -> Log:
     return Log(log.home)
 
 
-def written(log: Log) -> list[Written]:
+def written(log: Log) -> list[StoredMessage]:
     """The messages that are there, with their repeats."""
-    return contents((), another(log).read().entries)
+    return current_messages((), another(log).read().entries)
 
 
 def texts(log: Log) -> list[str]:

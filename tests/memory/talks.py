@@ -16,7 +16,7 @@ from docindex_dagster.memory import domains
 from docindex_dagster.memory.concepts import plan_of, with_follows
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import compose
-from docindex_dagster.memory.message_index import Overlay, Searcher, asking
+from docindex_dagster.memory.message_index import Overlay, Searcher, embed_query_or_warn
 from docindex_dagster.stores.lance_table import load_library
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.tantivy_index import open_published
@@ -70,7 +70,7 @@ class View:
         return {"messages": messages, "rows": self.overlay.rows().to_pylist(), "ranks": ranks}
 
     def ranks(self, query: str) -> list[tuple[str, float]]:
-        found, _ = self.searcher.search(asking(query, _EMBEDDER, []), top_k=20)
+        found, _ = self.searcher.search(embed_query_or_warn(query, _EMBEDDER, []), top_k=20)
         return [(each.chunk_id, each.score) for each, _, _ in found]
 
 

@@ -13,7 +13,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, look, looked_at, mentions_in
+from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, inspect_anchors, check_anchors, mentions_in
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.live_index import Live
@@ -128,7 +128,7 @@ class Plant:
         return anchor
 
     def look(self, anchor: Anchor, *, impact: bool = False) -> Anchored:
-        (found,) = look(load_settings(self.root), self.reader, [anchor], impact=impact)
+        (found,) = inspect_anchors(load_settings(self.root), self.reader, [anchor], impact=impact)
         return found
 
 
@@ -374,7 +374,7 @@ def test_of_code_that_is_not_indexed_nothing_is_known(plant, tmp_path):
     warnings: list[str] = []
     nothing = Live(load_settings(tmp_path / "nothing"))
 
-    assert [found.state for found in looked_at(nothing, [anchor], warnings, impact=False)] == ["unknown"]
+    assert [found.state for found in check_anchors(nothing, [anchor], warnings, impact=False)] == ["unknown"]
     assert warnings == []
     elsewhere = Anchor("git/away", PUMP_FILE, "drain_all", anchor.chunk_hash)
     assert plant.look(elsewhere).state == "unknown"
@@ -449,7 +449,7 @@ def test_every_anchor_is_of_something_that_the_text_holds(untouched, reader, tex
     assert len(set(anchors)) == len(anchors) <= MOST
     for anchor in anchors:
         assert (anchor.name or anchor.path).rpartition("." if anchor.name else "/")[2] in text
-    found = look(load_settings(untouched.root), reader, anchors)
+    found = inspect_anchors(load_settings(untouched.root), reader, anchors)
     assert [each.state for each in found] == ["fresh"] * len(anchors)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.core.errors import MessageError, QuotaError, RateError
+from docindex_dagster.core.errors import MessageError, QuotaError, MessageRateError
 from docindex_dagster.core.settings import MemorySettings
 from docindex_dagster.memory.memory import Limits
 from tests.memory.logs import write
@@ -40,13 +40,13 @@ def test_twenty_messages_a_second_and_when_the_next_one_may_come(log, clock):
     limited = limits(log, clock)
     for _ in range(20):
         limited.admit("hello")
-    with pytest.raises(RateError, match="exceeds 20 messages per second") as refused:
+    with pytest.raises(MessageRateError, match="exceeds 20 messages per second") as refused:
         limited.admit("hello")
 
     assert refused.value.retry_after_s == pytest.approx(0.05)
     clock.now += refused.value.retry_after_s
     limited.admit("hello")
-    with pytest.raises(RateError):
+    with pytest.raises(MessageRateError):
         limited.admit("hello")
 
 
@@ -55,7 +55,7 @@ def test_a_rest_is_worth_a_second_at_most(log, clock):
     clock.now += 3600
     for _ in range(3):
         limited.admit("hello")
-    with pytest.raises(RateError):
+    with pytest.raises(MessageRateError):
         limited.admit("hello")
 
 

@@ -14,7 +14,7 @@ from docindex_dagster.core import locks
 from docindex_dagster.core.errors import LogError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Offsets, Tombstone, compose, contents
+from docindex_dagster.memory.message import Anchor, Offsets, Tombstone, compose, current_messages
 from docindex_dagster.memory.segments import Segments
 from tests.memory.logs import DOMAIN, another, message, texts, write, written
 
@@ -238,7 +238,7 @@ def test_messages_are_the_same_in_whatever_order_a_log_is_read(log):
     write(another(log), "b", "c")
     entries = log.read().entries
 
-    assert contents((), entries) == contents((), entries[::-1])
+    assert current_messages((), entries) == current_messages((), entries[::-1])
     assert texts(log) == ["a", "b", "c"]
 
 

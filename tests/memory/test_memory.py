@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from docindex_dagster.core.errors import ChunkerError, DomainError, MessageError, QueryError, QuotaError, RateError
+from docindex_dagster.core.errors import ChunkerError, DomainError, MessageError, QueryError, QuotaError, MessageRateError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -128,7 +128,7 @@ def test_limits_are_those_of_the_settings(tmp_path):
     with pytest.raises(MessageError):
         memory.ingest("x" * 1025, session="s")
     memory.ingest("first", session="s")
-    with pytest.raises(RateError) as refused:
+    with pytest.raises(MessageRateError) as refused:
         memory.ingest("second", session="s")
     assert 0 < refused.value.retry_after_s <= 1
 

@@ -10,7 +10,7 @@ from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.memory.message_index import Searcher, asking
+from docindex_dagster.memory.message_index import Searcher, embed_query_or_warn
 from tests.memory.logs import DOMAIN
 from tests.memory.talks import log_of, overlay_of, project, say
 
@@ -59,7 +59,7 @@ def searcher(talk, model):
 
 def search(searcher, model, query="pump"):
     warnings: list[str] = []
-    found, notes = searcher.search(asking(query, model, warnings), top_k=10)
+    found, notes = searcher.search(embed_query_or_warn(query, model, warnings), top_k=10)
     return [(piece.text, {signal.name: signal.contribution for signal in each.signals}) for each, piece, _ in found], [
         *warnings,
         *notes,
@@ -77,7 +77,7 @@ def test_after_a_change_of_the_model_all_is_embedded_by_the_new_one(searcher, mo
 
 
 def test_a_query_that_another_model_embedded_is_one_of_words(searcher, model):
-    asked = asking("pump", Model(name="model/other/256"), [])
+    asked = embed_query_or_warn("pump", Model(name="model/other/256"), [])
 
     [(each, _, _)], _ = searcher.search(asked, top_k=10)
 
@@ -100,7 +100,7 @@ def test_after_a_failure_of_the_model_messages_are_found_by_words_and_then_by_ve
 def test_after_any_error_nothing_is_missing(searcher, model, talk):
     model.error = RuntimeError("a bug")
     with pytest.raises(RuntimeError):
-        searcher.search(asking("pump", Model(), []), top_k=10)
+        searcher.search(embed_query_or_warn("pump", Model(), []), top_k=10)
     model.error = None
     say(log_of(talk), "the pump is green", 2)
 
@@ -168,7 +168,7 @@ def test_after_an_error_while_vectors_are_made_again_nothing_is_missing(searcher
     search(searcher, model)
     model.error = RuntimeError("a bug")
     with pytest.raises(RuntimeError):
-        searcher.search(asking("pump", Model(), []), top_k=10)
+        searcher.search(embed_query_or_warn("pump", Model(), []), top_k=10)
     model.error = None
 
     [(text, signals)], warnings = search(searcher, model)

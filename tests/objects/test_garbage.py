@@ -98,5 +98,5 @@ def test_what_took_so_long_that_it_may_be_gone_is_not_published(
         prepare(bucket, publisher, "alpha")
     with pytest.raises(ConflictError, match="its result is discarded"):
         publish(bucket, publisher, "alpha")
-    assert list(prepared.listing(bucket)) == []
+    assert list(prepared.pointer_tags(bucket)) == []
     assert snapshots.read(bucket) is None

@@ -84,7 +84,7 @@ class World:
         try:
             prepared.push(self.bucket, layout, key, base, f"worker {worker}")
         except ConflictError:
-            assert prepared.read(self.bucket, prepared.object_of(key)) != base
+            assert prepared.read(self.bucket, prepared.pointer_name(key)) != base
         except LostError:
             self.unsure.setdefault(key, {self.expected.get(key)}).add(word)
         else:

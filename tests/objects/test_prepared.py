@@ -57,11 +57,11 @@ def test_the_same_tables_are_not_uploaded_again_and_a_run_that_ended_is_news_all
 ) -> None:
     write(publisher, "one")
     first = prepared.push(bucket, publisher, KEY, None, "run 1")
-    before, tags = objects(bucket), prepared.listing(bucket)
+    before, tags = objects(bucket), prepared.pointer_tags(bucket)
     second = prepared.push(bucket, publisher, KEY, first, "run 2")
     assert (second.files, second.number) == (first.files, 2)
     assert objects(bucket) == before
-    assert prepared.listing(bucket) != tags
+    assert prepared.pointer_tags(bucket) != tags
 
 
 def test_a_home_loses_the_tables_that_the_pointer_does_not_name(
@@ -108,14 +108,14 @@ def test_a_source_is_withdrawn_by_a_pointer_without_tables(bucket: Bucket, publi
 def test_a_pointer_that_leads_out_of_the_tables_is_refused(bucket: Bucket, publisher: Layout, path: str) -> None:
     write(publisher, "one")
     pushed = prepared.push(bucket, publisher, KEY, None, "run 1")
-    data = bucket.get(prepared.object_of(KEY)).data.replace(b"tables/chunks/git%2Fa.parquet", path.encode())
-    bucket.replace(prepared.object_of(KEY), data, pushed.tag)
+    data = bucket.get(prepared.pointer_name(KEY)).data.replace(b"tables/chunks/git%2Fa.parquet", path.encode())
+    bucket.replace(prepared.pointer_name(KEY), data, pushed.tag)
     with pytest.raises(ObjectStoreError, match="not a table or summary"):
         prepared.pull(bucket, publisher, KEY)
 
 
 def test_a_pointer_that_is_damaged_is_named(bucket: Bucket, publisher: Layout) -> None:
-    bucket.replace(prepared.object_of(KEY), b'{"source":', None)
+    bucket.replace(prepared.pointer_name(KEY), b'{"source":', None)
     with pytest.raises(ObjectStoreError, match=r"memory/prepared/git%2Fa.json is damaged"):
         prepared.pull(bucket, publisher, KEY)
 

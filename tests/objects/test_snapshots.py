@@ -167,7 +167,7 @@ def test_a_damaged_file_of_a_home_is_replaced_when_the_home_is_distrusted(bucket
     data = file.read_bytes()
     file.unlink()
     file.write_bytes(bytes(len(data)))
-    snapshots.distrust(publisher)
+    snapshots.force_verification(publisher)
     snapshots.pull(bucket, publisher)
     assert file.read_bytes() == data
 

@@ -17,7 +17,7 @@ from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.pipeline import chunking
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.up_to_date import is_current
-from docindex_dagster.runner.run import Ran, run_stages
+from docindex_dagster.runner.run import StageOutcomes, run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
@@ -51,7 +51,7 @@ class Project:
     def layout(self) -> Layout:
         return Layout(self.root / ".docindex")
 
-    def run(self, graph: str = "", *, full: bool = False) -> Ran:
+    def run(self, graph: str = "", *, full: bool = False) -> StageOutcomes:
         return run_stages(SourceRun(self.settings(graph), self.source, StaticEmbedder, full))
 
     def calls(self) -> list[tuple[str, str]]:
@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def numbers(ran: Ran) -> dict[str, int | float | str]:
+def numbers(ran: StageOutcomes) -> dict[str, int | float | str]:
     return dict(ran.outcomes["references"].reports["references"].numbers)
 
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from docindex_dagster.pipeline.stage import well_known
+from docindex_dagster.pipeline.stage import pick_sample_chunks
 from tests.conftest import chunks_of
 
 
@@ -12,7 +12,7 @@ def test_the_readme_comes_first_then_the_largest_files_by_their_definitions():
         {**files, "README.md": ["Pumps", "Wells"], "core/app.py": ["app", "run", "stop"], "two.py": ["a", "b"]}
     )
 
-    shown = well_known(chunks)
+    shown = pick_sample_chunks(chunks)
 
     assert shown["path"].to_pylist()[:3] == ["README.md", "core/app.py", "two.py"]
     assert shown["chunk_index"].to_pylist() == [0] * 5
@@ -23,7 +23,7 @@ def test_the_readme_comes_first_then_the_largest_files_by_their_definitions():
 def test_of_no_chunks_none_is_shown():
     chunks = chunks_of({"a.py": ["x"]})
 
-    assert well_known(chunks.slice(0, 0)).num_rows == 0
+    assert pick_sample_chunks(chunks.slice(0, 0)).num_rows == 0
 
 
 def test_files_without_definitions_are_shown_by_their_beginning():
@@ -32,4 +32,4 @@ def test_files_without_definitions_are_shown_by_their_beginning():
         chunks.schema.get_field_index("qualified_name"), "qualified_name", pa.nulls(2, pa.string())
     )
 
-    assert well_known(without)["chunk_index"].to_pylist() == [0]
+    assert pick_sample_chunks(without)["chunk_index"].to_pylist() == [0]

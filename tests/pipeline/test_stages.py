@@ -21,7 +21,7 @@ from docindex_dagster.pipeline import stages
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.runner import run
-from docindex_dagster.runner.run import Ran, index
+from docindex_dagster.runner.run import StageOutcomes, index
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import open_reader
 from tests import offering
@@ -63,7 +63,7 @@ def elsewhere(project: Project) -> Settings:
     return load_settings(project.root).model_copy(update={"home": project.root / "elsewhere"})
 
 
-def run_of_library(settings: Settings) -> Ran:
+def run_of_library(settings: Settings) -> StageOutcomes:
     source = registry.find(settings, KEY)
     with writing(settings):
         return run.run_stages(SourceRun(settings, source, StaticEmbedder))
@@ -88,7 +88,7 @@ def of_dagster(result: dg.ExecuteInProcessResult) -> Reported:
     return numbers, checks
 
 
-def of_library(ran: Ran) -> Reported:
+def of_library(ran: StageOutcomes) -> Reported:
     known = stages.by_name()
     numbers = {
         name: {key: value for key, value in report.numbers.items() if key not in _OWN}

@@ -208,7 +208,7 @@ def test_agents_learn_how_far_it_is(half):
 def test_the_page_says_how_far_it_is_and_what_is_missing(half, layout):
     change = source_status.change_of_model(half)
 
-    page = overview.as_markdown(source_status.of_all(half, entries(layout), {}), 0, change)
+    page = overview.as_markdown(source_status.states_of_all(half, entries(layout), {}), 0, change)
 
     assert "1 of 3 sources are done; waiting for library/beta, library/gamma." in page.replace("\\", "")
     assert change == Takeover(StaticEmbedder.name, "tiny", 3, KEYS[1:])
@@ -223,6 +223,6 @@ def test_a_source_that_is_new_waits_for_the_takeover(half, tiny, tmp_path):
     run(changed, "library/new", tiny)
 
     (one,) = (
-        one for one in source_status.of_all(changed, entries(Layout(changed.home)), {}) if one.source == "library/new"
+        one for one in source_status.states_of_all(changed, entries(Layout(changed.home)), {}) if one.source == "library/new"
     )
     assert (one.state, one.needs_attention) == ("waiting for the takeover", False)

@@ -189,7 +189,7 @@ class TestQueued:
 
     @pytest.fixture
     def path(self, layout) -> Path:
-        journal.ask(layout, run_of(launched_by="serve", kind="index", key="once"))
+        journal.add_queued(layout, run_of(launched_by="serve", kind="index", key="once"))
         ((path, entry),) = journal.runs(layout)
         assert (entry.state, entry.started_at, entry.run.key) == (State.QUEUED, None, "once")
         return path
@@ -197,7 +197,7 @@ class TestQueued:
     def test_a_process_that_begins_between_two_looks_is_not_lost(self, path, monkeypatch):
         holder, looks = locks.holder, iter([None])
         with journal.starting(path) as (descriptor, _):
-            journal.inherited(os.dup(descriptor)).begin(has_stages=True)
+            journal.inherited_writer(os.dup(descriptor)).begin(has_stages=True)
             monkeypatch.setattr(locks, "holder", lambda file: next(looks, holder(file)))
 
             assert journal.read(path).state is State.RUNNING
@@ -207,7 +207,7 @@ class TestQueued:
             note(17)
             starting = journal.read(path)
             assert (starting.state, starting.has_begun, starting.pid) == (State.RUNNING, False, 17)
-            writer = journal.inherited(descriptor)
+            writer = journal.inherited_writer(descriptor)
             writer.begin(has_stages=True)
             writer.stage(STAGE)
             writer.end(State.SUCCEEDED)
@@ -234,7 +234,7 @@ class TestQueued:
     def test_a_lost_one_is_settled_with_its_end(self, layout, path):
         with journal.starting(path) as (descriptor, _):
             journal.log_of(path).write_text("out of memory\n")
-            writer = journal.inherited(descriptor)
+            writer = journal.inherited_writer(descriptor)
             writer.begin(has_stages=True)
             writer.stage(STAGE)
         before = journal.read(path)

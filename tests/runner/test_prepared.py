@@ -59,7 +59,7 @@ def at(settings: Settings, home: str) -> Settings:
 def prepare(settings: Settings, bucket: Bucket, key: str, *, full: bool = False) -> None:
     """Do what a worker does: all stages but the last."""
     run = SourceRun(settings, registry.find(settings, key), StaticEmbedder, is_full=full)
-    base = prepared.read(bucket, prepared.object_of(key)) if full else prepared.pull(bucket, run.layout, key)
+    base = prepared.read(bucket, prepared.pointer_name(key)) if full else prepared.pull(bucket, run.layout, key)
     run_stages(run, is_complete=True, selected=[stage.name for stage in OURS[:-1]])
     prepared.push(bucket, run.layout, key, base, "a worker", anew=full)
 
@@ -171,7 +171,7 @@ def test_a_table_that_is_lost_stops_no_other_source_and_a_run_in_full_brings_it_
     publisher, key = at(settings, "publisher"), "library/one"
     for name in NAMES:
         prepare(at(settings, "w1"), bucket, f"library/{name}")
-    bucket.delete([next(iter(prepared.read(bucket, prepared.object_of(key)).files.values())).name])
+    bucket.delete([next(iter(prepared.read(bucket, prepared.pointer_name(key)).files.values())).name])
     done = {each.pointer.source: each for each in published(publisher)}
     assert "is missing: index the source in full" in str(done[key].refusal)
     assert set(sources(publisher)) == {"library/two"}

@@ -18,7 +18,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Stage
 from docindex_dagster.runner import run as running
 from docindex_dagster.runner.entries import StageEntry
-from docindex_dagster.runner.run import Ran, run_stages
+from docindex_dagster.runner.run import StageOutcomes, run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import PublishedSource, read_generation
 from docindex_dagster.stores.reader import open_reader
@@ -36,7 +36,7 @@ def project(tmp_path) -> Iterator[Project]:
         yield made
 
 
-def run(project: Project, reported: list[StageEntry] | None = None) -> Ran:
+def run(project: Project, reported: list[StageEntry] | None = None) -> StageOutcomes:
     settings = load_settings(project.root)
     report = (lambda _: None) if reported is None else reported.append
     with writing(settings):
@@ -200,7 +200,7 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
     with new_project(tmp_path / "small") as small:
         here = run(small).outcomes["knowledge_graph"].value.graph.triples
     asked: list[object] = []
-    result_of = child_process.result_of
+    result_of = child_process.run_in_child_process
 
     def noted(work):
         asked.append(work)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.core.tokenizer import count_tokens
-from docindex_dagster.search.context import nothing_in, pack
+from docindex_dagster.search.context import empty_reason, pack
 from docindex_dagster.search.model import Hit, Snippet
 
 FILE = "".join(f"line {number} of the file says something about pumps\n" for number in range(1, 41))
@@ -157,8 +157,8 @@ def test_it_never_exceeds_the_budget_and_repeats_no_line(places, budget):
 
 
 def test_where_nothing_fits_it_says_so_and_not_that_nothing_was_found():
-    assert "does not fit into 20 tokens" in nothing_in(pack("pumps", [hit(1, 40)], 20))
-    assert nothing_in(pack("pumps", [], 20)).startswith("Nothing found")
+    assert "does not fit into 20 tokens" in empty_reason(pack("pumps", [hit(1, 40)], 20))
+    assert empty_reason(pack("pumps", [], 20)).startswith("Nothing found")
 
 
 def test_a_file_name_or_a_heading_cannot_pass_for_a_heading_of_ours():

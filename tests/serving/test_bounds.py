@@ -243,7 +243,7 @@ def test_parts_that_are_given_fit_and_the_others_are_counted(parts, notes, token
         shown.append(count)
         return f'{len(parts) - count} more; continue with cursor "{count}".' if count < len(parts) else ""
 
-    text = budget.fitted(notes, parts, tokens, more)
+    text = budget.fit_parts(notes, parts, tokens, more)
 
     assert count_tokens([text])[0] <= tokens
     assert shown[0] >= min(1, len(parts))

@@ -15,7 +15,7 @@ from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.serving import fold_scheduler as folding_module
-from docindex_dagster.serving.fold_scheduler import FoldResult, folding
+from docindex_dagster.serving.fold_scheduler import FoldResult, fold_in_background
 
 DOMAIN, OTHER = "memory/main", "project/acme"
 CONFIG = "[memory]\nfold_messages = 1\nper_second = 1000\n"  # a server folds at ten times as many
@@ -58,7 +58,7 @@ def folds(settings: Settings, *keys: str) -> Iterator[tuple[list[str], list[Fold
     """Folding that looks often; what it reports and what it did."""
     reports: list[str] = []
     done: list[FoldResult] = []
-    with folding(settings, keys or (DOMAIN,), report=reports.append, on_folded=done.append, pause_s=0.05):
+    with fold_in_background(settings, keys or (DOMAIN,), report=reports.append, on_folded=done.append, pause_s=0.05):
         yield reports, done
 
 
@@ -170,7 +170,7 @@ def test_tools_answer_while_it_folds(settings):
 
 def test_idle_it_costs_next_to_nothing(settings):
     write(settings, 9)
-    with folding(settings, [DOMAIN], pause_s=0.05):
+    with fold_in_background(settings, [DOMAIN], pause_s=0.05):
         time.sleep(0.5)
         before = time.process_time()
         time.sleep(3)

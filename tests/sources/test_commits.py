@@ -11,7 +11,7 @@ import pytest
 from docindex_dagster.core import tables
 from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.sources.commits import read_commits
-from docindex_dagster.sources.history import read_figures
+from docindex_dagster.sources.history import read_statistics
 from tests.sources.conftest import LONG_AGO_NS, Tree
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"
@@ -111,7 +111,7 @@ def test_a_merge_has_no_files_and_both_parents(repository):
 def test_a_library_and_a_repository_without_commits_have_no_history(repository, library):
     for source in (repository.source(), library.source()):
         assert read_commits(source, None, None, 500).num_rows == 0
-    assert read_figures(repository.source(), None).commits == 0
+    assert read_statistics(repository.source(), None).commits == 0
 
 
 def amend(tree: Tree) -> None:
@@ -144,7 +144,7 @@ def test_reading_what_is_new_gives_what_reading_everything_gives(repository, tmp
     for number in range(5):
         edit(repository, "a.py", CODE + f"# {number}\n")
     before = read(repository, limit=limit)
-    figures = read_figures(repository.source(), head(repository))
+    figures = read_statistics(repository.source(), head(repository))
     file = tmp_path / "commits.parquet"
     tables.write(file, before)
 
@@ -154,7 +154,7 @@ def test_reading_what_is_new_gives_what_reading_everything_gives(repository, tmp
     assert incremental.equals(full)
     assert incremental.schema.metadata == full.schema.metadata
     source = repository.source()
-    assert read_figures(source, head(repository), figures) == read_figures(source, head(repository))
+    assert read_statistics(source, head(repository), figures) == read_statistics(source, head(repository))
 
 
 def test_only_new_commits_are_read(repository):
@@ -186,10 +186,10 @@ def test_where_a_shallow_clone_ends_nothing_seems_to_be_added(repository, tmp_pa
     rows = read(clone).to_pylist()
 
     assert [row["file_count"] for row in rows] == [1, 0]
-    figures = read_figures(clone.source(), head(clone))
+    figures = read_statistics(clone.source(), head(clone))
     assert (figures.commits, figures.is_shallow) == (2, True)
     clone.git("fetch", "--quiet", "--unshallow")
-    assert read_figures(clone.source(), head(clone), figures).commits == 3
+    assert read_statistics(clone.source(), head(clone), figures).commits == 3
 
 
 def test_the_figures_of_a_repository(repository):
@@ -201,7 +201,7 @@ def test_the_figures_of_a_repository(repository):
     repository.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/side")
     latest = edit(repository, "a.md", "2\n", "two")
 
-    figures = read_figures(repository.source(), latest)
+    figures = read_statistics(repository.source(), latest)
 
     assert (figures.commits, figures.branches, figures.tags, figures.is_shallow) == (2, 3, 1, False)
     assert (figures.latest_commit, figures.latest_subject) == (latest, "two")
@@ -309,7 +309,7 @@ def test_what_is_no_date_is_none(repository, tmp_path, date):
 
     assert table.num_rows == 2
     assert table["authored_at"][0].as_py() is None or table["authored_at"][0].as_py().year <= 9999
-    assert read_figures(repository.source(), head(repository)).commits == 2
+    assert read_statistics(repository.source(), head(repository)).commits == 2
 
 
 def test_odd_names_of_files_and_authors_are_text(repository):

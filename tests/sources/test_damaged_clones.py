@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.sources.mirror import dispose
+from docindex_dagster.sources.mirror import remove_path
 from tests.sources.conftest import Tree
 from tests.sources.remotes import Followed, serving
 
@@ -54,7 +54,7 @@ def replace_by_folder(file: Path) -> None:
 
 
 def replace_by_file(folder: Path) -> None:
-    dispose(folder)
+    remove_path(folder)
     folder.write_text("nonsense")
 
 

@@ -19,8 +19,8 @@ from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits, read_history
 from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.explanation import why
-from docindex_dagster.sources.history import read_figures
-from docindex_dagster.sources.staleness import edits_since
+from docindex_dagster.sources.history import read_statistics
+from docindex_dagster.sources.staleness import find_edits
 from tests.sources.conftest import LONG_AGO_NS, Tree, new_repository, rows
 from tests.sources.remotes import Followed
 
@@ -66,7 +66,7 @@ def look_at(tree: Tree, **settings) -> str:
     table = discover(source, discover(source))
     head = (table.schema.metadata or {}).get(b"docindex.head")
     name = head.decode() if head else None
-    seen = [table.to_pylist(), read_commits(source, name, None, 100).to_pylist(), read_figures(source, name)]
+    seen = [table.to_pylist(), read_commits(source, name, None, 100).to_pylist(), read_statistics(source, name)]
     for path in ("a.md", "missing.md"):
         try:
             seen.append(why(source, Path(path)))
@@ -360,7 +360,7 @@ def test_no_file_outside_is_read_as_rules_of_what_is_new(repository, tmp_path):
     repository.write("new.md")
     repository.git("config", "core.excludesFile", str(tmp_path / "rules"))
 
-    assert edits_since(tmp_path / "table", repository.source(), time.monotonic() + 60).new == ("new.md",)
+    assert find_edits(tmp_path / "table", repository.source(), time.monotonic() + 60).new == ("new.md",)
 
 
 def test_links_out_of_the_tree_are_not_followed(repository, outside):

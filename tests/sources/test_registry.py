@@ -388,7 +388,7 @@ def test_a_path_has_one_name_in_its_source_whichever_links_lead_to_it(tmp_path, 
         (tmp_path / link).symlink_to(target)
     (tmp_path / "real/docs/away.md").symlink_to("/nowhere")
 
-    found = registry.located(settings, tmp_path / path)
+    found = registry.locate_path(settings, tmp_path / path)
 
     assert (found[0].key, found[1]) == (source, name)
 
@@ -397,5 +397,5 @@ def test_circular_links_are_in_no_source(tmp_path):
     settings = project(tmp_path, '[[source]]\nkind = "git"\npath = "x"\n', "x")
     (tmp_path / "circle").symlink_to("circle")
 
-    assert registry.located(settings, tmp_path / "circle" / "a.md") is None
-    assert registry.located(settings, Path("a\0b")) is None
+    assert registry.locate_path(settings, tmp_path / "circle" / "a.md") is None
+    assert registry.locate_path(settings, Path("a\0b")) is None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core import git_folders
-from docindex_dagster.core.errors import NoAnswerError
+from docindex_dagster.core.errors import GitTimeoutError
 from docindex_dagster.sources import git
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits
@@ -73,7 +73,7 @@ def tree(repository: Tree) -> Tree:
 def test_a_fifo_in_place_of_a_file_that_git_reads_is_not_waited_for(tree, path):
     place = fifo(tree, path)
 
-    with git.within(PATIENCE_S), pytest.raises(NoAnswerError, match=f"git .* in {tree.root} was killed"):
+    with git.within(PATIENCE_S), pytest.raises(GitTimeoutError, match=f"git .* in {tree.root} was killed"):
         fingerprint(tree.source())
 
     assert not is_waited_for(place)
@@ -83,7 +83,7 @@ def test_nor_one_that_settings_include(tree):
     place = fifo(tree, "anything")
     tree.git("config", "include.path", str(place))
 
-    with git.within(PATIENCE_S), pytest.raises(NoAnswerError, match=f"find {tree.root} -type p"):
+    with git.within(PATIENCE_S), pytest.raises(GitTimeoutError, match=f"find {tree.root} -type p"):
         discover(tree.source())
 
     assert not is_waited_for(place)
@@ -92,7 +92,7 @@ def test_nor_one_that_settings_include(tree):
 def test_nor_one_that_decides_how_changes_are_reported(tree):
     fifo(tree, ".gitattributes")
 
-    with git.within(PATIENCE_S), pytest.raises(NoAnswerError):
+    with git.within(PATIENCE_S), pytest.raises(GitTimeoutError):
         read_commits(tree.source(), tree.git("rev-parse", "HEAD"), None, 10)
 
 
@@ -101,7 +101,7 @@ def test_silence_is_no_answer_that_other_commands_are_asked_after(tree):
     new = tree.commit()
     fifo(tree, ".git/shallow")
 
-    with git.within(PATIENCE_S), pytest.raises(NoAnswerError):
+    with git.within(PATIENCE_S), pytest.raises(GitTimeoutError):
         touched_between(os.fsencode(tree.root), old, new)
 
 
@@ -109,7 +109,7 @@ def test_each_command_has_its_limit_without_being_given_one(tree, monkeypatch):
     monkeypatch.setattr(git, "_MAX_SILENCE_S", PATIENCE_S)
     fifo(tree, ".git/index")
 
-    with pytest.raises(NoAnswerError, match=f"no output for {PATIENCE_S} seconds"):
+    with pytest.raises(GitTimeoutError, match=f"no output for {PATIENCE_S} seconds"):
         fingerprint(tree.source())
 
 
@@ -117,7 +117,7 @@ def test_a_command_that_does_nothing_is_ended_long_before_its_limit(tree, monkey
     monkeypatch.setattr(git, "_CHECK_INTERVAL_S", PATIENCE_S)
     place = fifo(tree, ".git/index")
 
-    with git.within(600), pytest.raises(NoAnswerError, match="no output for"):
+    with git.within(600), pytest.raises(GitTimeoutError, match="no output for"):
         fingerprint(tree.source())
 
     assert not is_waited_for(place)
@@ -139,10 +139,10 @@ def test_the_commands_of_a_block_share_its_time_and_an_inner_block_gets_no_more(
     fifo(tree, ".git/index")
 
     with git.within(PATIENCE_S):
-        with git.within(60), pytest.raises(NoAnswerError) as silent:
+        with git.within(60), pytest.raises(GitTimeoutError) as silent:
             fingerprint(tree.source())
         assert "for 60 seconds" not in str(silent.value)
-        with pytest.raises(NoAnswerError, match="for 0 seconds"):
+        with pytest.raises(GitTimeoutError, match="for 0 seconds"):
             fingerprint(tree.source())
 
 
@@ -162,7 +162,7 @@ def test_what_is_read_without_git_is_no_fifo_either(tree):
     for name in ("HEAD", "commondir", "shallow", "docindex-submodules"):
         fifo(tree, f".git/{name}")
 
-    assert git_folders.text_of(tree.root / ".git/HEAD") == ""
+    assert git_folders.read_git_file(tree.root / ".git/HEAD") == ""
     assert git_folders.common_folder(tree.root) == tree.root / ".git"
     assert shallow_end(root) == b""
     assert submodule_failures(root) == {}
@@ -182,7 +182,7 @@ def test_a_clone_of_a_folder_that_is_waited_for_ends(tree, tmp_path, monkeypatch
     place = fifo(tree, ".git/packed-refs")
     followed = Followed(tmp_path / "home", tree.root.as_uri() if as_url else str(tree.root))
 
-    with pytest.raises(NoAnswerError, match=r"cannot clone .*: timed out after"):
+    with pytest.raises(GitTimeoutError, match=r"cannot clone .*: timed out after"):
         followed.update()
 
     await_end_of_commands_on(tree.root)

@@ -12,7 +12,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.schemas import COMMITS
-from docindex_dagster.sources.history import REPOSITORY, RepositoryFigures, to_json
+from docindex_dagster.sources.history import REPOSITORY, RepositoryStatistics, to_json
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import generation
 from docindex_dagster.stores.generation import Generation, PublishedSource, write_generation
@@ -20,7 +20,7 @@ from docindex_dagster.stores.generation import Generation, PublishedSource, writ
 KEYS = ("git/a", "git/b", "git/c")
 SOURCE = PublishedSource("v1", None, None, 1, 2, 3, 0, 0, {"python": 2}, "2026-01-01T00:00:00+00:00")
 FIRST = Generation(1, "model", "table", 1, "00000001", dict.fromkeys(KEYS, SOURCE))
-FIGURES = RepositoryFigures(7, 1, 0, "c0ffee", "2026-01-01T00:00:00+00:00", "Begin", is_shallow=False)
+FIGURES = RepositoryStatistics(7, 1, 0, "c0ffee", "2026-01-01T00:00:00+00:00", "Begin", is_shallow=False)
 PATIENCE_S = 10
 
 

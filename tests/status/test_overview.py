@@ -5,7 +5,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from docindex_dagster.sources.history import RepositoryFigures
+from docindex_dagster.sources.history import RepositoryStatistics
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.overview import as_markdown, contents, human_size
 from docindex_dagster.status.source_status import Runs, SourceState, State
@@ -17,10 +17,10 @@ RUN = "11111111-2222-3333-4444-555555555555"
 CHECKED_AT = 1_795_000_000.0  # 2026-11-18 11:06:40 UTC
 NOW = CHECKED_AT + 60 * 60
 DAY_S = 24 * 60 * 60
-FIGURES = RepositoryFigures(1_204, 3, 5, "0" * 40, None, None, is_shallow=False)
+FIGURES = RepositoryStatistics(1_204, 3, 5, "0" * 40, None, None, is_shallow=False)
 
 
-def entry(key: str, files: int = 2, repository: RepositoryFigures | None = FIGURES) -> CatalogEntry:
+def entry(key: str, files: int = 2, repository: RepositoryStatistics | None = FIGURES) -> CatalogEntry:
     languages = {"python": 5, "markdown": 9, "go": 1, "rust": 3}
     changed_at = "2026-11-17T03:04:05+00:00"
     return CatalogEntry(key, files, 18, 1_234_567, 4, 5, languages, "v", "0" * 40, changed_at, 1_000, repository)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.status.redaction import HIDDEN, harmless, is_public, masked
+from docindex_dagster.status.redaction import HIDDEN, redact_message, is_public, masked
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from docindex_dagster.status.redaction import HIDDEN, harmless, is_public, maske
     ],
 )
 def test_what_may_be_a_name_a_path_or_a_key_is_hidden(message, shown):
-    assert harmless(message) == shown
+    assert redact_message(message) == shown
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_what_may_be_a_name_a_path_or_a_key_is_hidden(message, shown):
     ],
 )
 def test_what_stands_behind_a_word_that_tells_of_a_secret_is_hidden_whatever_it_is(message, shown):
-    assert harmless(message) == shown
+    assert redact_message(message) == shown
 
 
 @given(st.text(min_size=1, max_size=40).filter(lambda key: len(key.split()) == 1 and key == key.strip()))
 def test_a_key_of_any_characters_is_hidden(key):
-    assert harmless(f"the key {key} is wrong") == f"the key {HIDDEN}"
+    assert redact_message(f"the key {key} is wrong") == f"the key {HIDDEN}"
 
 
 def test_names_of_the_documentation_are_public_and_others_are_not():

@@ -36,7 +36,7 @@ def settings(tmp_path: Path) -> Settings:
 
 def one(settings: Settings, key: str, *, indexed: bool = True, runs: Runs | None = GOOD) -> SourceState:
     entries, known = [entry(key)] if indexed else [], {key: runs} if runs else {}
-    return {found.source: found for found in source_status.of_all(settings, entries, known, NOW)}[key]
+    return {found.source: found for found in source_status.states_of_all(settings, entries, known, NOW)}[key]
 
 
 def test_a_source_that_was_checked_is_well(settings):
@@ -109,7 +109,7 @@ def test_what_is_indexed_but_no_longer_declared_says_how_to_remove_it(settings):
 def test_an_index_that_is_worse_than_it_could_be_is_degraded(settings, worse, state, problem):
     (found,) = (
         one
-        for one in source_status.of_all(settings, [entry("library/a", **worse)], {"library/a": GOOD}, NOW)
+        for one in source_status.states_of_all(settings, [entry("library/a", **worse)], {"library/a": GOOD}, NOW)
         if one.entry
     )
 
@@ -118,13 +118,13 @@ def test_an_index_that_is_worse_than_it_could_be_is_degraded(settings, worse, st
 
 
 def test_a_failure_is_more_telling_than_a_degraded_index(settings):
-    found = source_status.of_all(settings, [entry("library/a", fallbacks=50)], {"library/a": FAILED}, NOW)
+    found = source_status.states_of_all(settings, [entry("library/a", fallbacks=50)], {"library/a": FAILED}, NOW)
 
     assert next(one.state for one in found if one.source == "library/a") == "failed"
 
 
 def test_without_a_record_of_runs_nothing_is_reported_of_them(settings):
-    found = source_status.of_all(settings, [entry("library/a")], None, NOW)
+    found = source_status.states_of_all(settings, [entry("library/a")], None, NOW)
 
     assert {one.source: one.state for one in found} == {
         "library/a": "ok",
@@ -154,7 +154,7 @@ def test_the_most_urgent_comes_first(settings):
     entries = [entry(key) for key in ("library/a", "library/b", "library/gone", "library/old")]
     runs = {"library/a": GOOD, "library/b": FAILED, "library/gone": GOOD, "library/old": GOOD}
 
-    found = source_status.of_all(settings, entries, runs, NOW)
+    found = source_status.states_of_all(settings, entries, runs, NOW)
 
     assert [one.source for one in found] == ["library/b", "library/gone", "library/old", "library/a"]
 
@@ -167,5 +167,5 @@ def test_the_oldest_check_is_that_of_a_source_that_can_be_checked(settings):
         "library/old": Runs("succeeded", "run", NOW - 900 * HOUR),
     }
 
-    assert source_status.oldest_check_hours(source_status.of_all(settings, entries, runs, NOW), NOW) == 5
+    assert source_status.oldest_check_hours(source_status.states_of_all(settings, entries, runs, NOW), NOW) == 5
     assert source_status.oldest_check_hours([], NOW) == 0

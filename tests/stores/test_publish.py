@@ -424,7 +424,7 @@ def test_an_index_of_another_schema_version_answers_until_every_source_is_rebuil
     assert publication.warnings == (f"{reported}. Searches use the old index until then",)
     assert layout.current.read_bytes() == before
     assert open_reader(layout).searcher.num_docs == 4
-    assert str(takeover.under_way(layout, MODEL.name)) == reported
+    assert str(takeover.migration_progress(layout, MODEL.name)) == reported
 
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
     assert list(read_generation(layout).sources) == ["git/other", KEY]

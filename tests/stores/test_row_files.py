@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.core import tables
-from docindex_dagster.core.files import replacing, stamp
+from docindex_dagster.core.files import atomic_write, stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
@@ -159,7 +159,7 @@ def damage(path: Path, kind: str) -> None:
         path.unlink()
     elif kind == "incomplete":
         rows = tables.read_arrow(path).combine_chunks()
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             tables.write_arrow(temporary, rows.slice(1).to_batches(), rows.schema)
     else:
         path.write_bytes(path.read_bytes()[:-30] if kind == "cut" else b"no Arrow")
@@ -201,7 +201,7 @@ def test_a_file_that_was_damaged_when_it_was_read_is_read_again_once_it_is_whole
     whole = path.read_bytes()
     damage(path, kind)
     damaged = open_reader(layout).parts
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(whole)
     generation = open_reader(layout).generation
     parts = row_files.open_parts(layout, generation, damaged.by_file, lambda _: pytest.fail("the table is asked"))

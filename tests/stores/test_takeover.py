@@ -22,7 +22,7 @@ from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.publish import Publication, publish, withdraw
-from docindex_dagster.stores.reader import open_reader, open_written
+from docindex_dagster.stores.reader import open_reader, open_for_model
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 from tests.conftest import chunks_of, extracted, publish_rows
@@ -218,7 +218,7 @@ def test_a_writer_that_died_between_the_takeover_and_the_removal_of_next_left_no
     monkeypatch.undo()
     assert half.next.exists()
     assert takeover.pending(half) is None
-    assert takeover.under_way(half, "tiny") is None
+    assert takeover.migration_progress(half, "tiny") is None
 
     publication = index(half, LAST, NEW)
 
@@ -461,10 +461,10 @@ def test_the_doctor_says_what_is_wrong_with_the_candidate_and_a_full_run_mends_i
 
 
 def test_each_model_has_the_generation_that_its_publications_go_on_from(half):
-    assert sorted(open_written(half, "tiny").generation.sources) == [FIRST]
-    assert sorted(open_written(half, OLD.name).generation.sources) == sorted(TEXTS)
+    assert sorted(open_for_model(half, "tiny").generation.sources) == [FIRST]
+    assert sorted(open_for_model(half, OLD.name).generation.sources) == sorted(TEXTS)
     with pytest.raises(StoreError):
-        open_written(half, "third")
+        open_for_model(half, "third")
 
 
 def test_while_current_cannot_be_read_nothing_of_next_is_removed(half):

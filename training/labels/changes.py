@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from docindex_dagster.evaluation.history import is_of_program, question_of, speaks_of_tests
+from docindex_dagster.evaluation.history import is_bot, question_of, is_about_tests
 from training.labels.checkout import Checkout
 from training.labels.history import Commit, commits_of
 from training.labels.questions import Category, Question, content_words, is_worth_asking
@@ -51,7 +51,7 @@ def _title(merge: Commit) -> str:
 
 def _question(commit: Commit, category: Category, text: str, checkout: Checkout) -> Question | None:
     query = question_of(text)
-    if query is None or is_of_program(commit.author) or not 0 < len(commit.changes) <= _MOST_FILES:
+    if query is None or is_bot(commit.author) or not 0 < len(commit.changes) <= _MOST_FILES:
         return None
     if all(change.status.startswith(("R100", "C", "D")) for change in commit.changes):
         return None
@@ -71,7 +71,7 @@ def _targets(commit: Commit, query: str, checkout: Checkout) -> set[str]:
     present = {path for path in wanted if path in checkout.files}
     if len(present) < _LEAST_SHARE * len(wanted):
         return set()
-    if speaks_of_tests(query):
+    if is_about_tests(query):
         return present
     return {path for path in present if not checkout.is_test(path)}
 

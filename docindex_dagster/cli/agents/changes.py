@@ -21,7 +21,7 @@ from docindex_dagster.cli.agents.editing import (
 )
 from docindex_dagster.cli.agents.files import Edit, Plan
 from docindex_dagster.core.errors import AgentError
-from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx
+from docindex_dagster.core.installation import DISTRIBUTION, is_uvx_environment
 
 _UNCHANGED = "; the file was not changed"
 ROOT_VARIABLE = "DOCINDEX_ROOT"
@@ -70,7 +70,7 @@ def without_server(text: str, agent: Agent, name: str) -> str | None:
     return with_entry(text, agent.format, agent.path, name, None)
 
 
-def started_by(entry: Any) -> str:
+def command_line_of(entry: Any) -> str:
     """Return an entry's command line, or its address if it has no command; empty if it is not a table."""
     if not isinstance(entry, dict):
         return ""
@@ -138,7 +138,7 @@ def own_command(*, is_shared: bool) -> tuple[str, ...]:
 
     If `uvx` runs this program, return a `uvx` command, since a path would be deleted with uv's cache.
     """
-    if is_of_uvx(Path(sys.prefix)):
+    if is_uvx_environment(Path(sys.prefix)):
         return ("uvx", "--from", DISTRIBUTION, _PROGRAM)
     own = Path(sys.executable).with_name(_PROGRAM)
     found = shutil.which(_PROGRAM)
@@ -246,7 +246,7 @@ def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> State:
     command = problem = rules_problem = ""
     has_block = False
     try:
-        command = started_by(_servers_in(plan.read(file), agent).get(name))
+        command = command_line_of(_servers_in(plan.read(file), agent).get(name))
     except (AgentError, TextError) as error:
         problem = str(error)
     try:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from docindex_dagster.core.errors import AgentError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.settings import HOME_NAME
 from docindex_dagster.sources.paths import read_regular
 
@@ -44,7 +44,7 @@ class Change:
         """Return the change with another edit."""
         return Change(path, self.before, edit(self.after), (*self.edits, edit))
 
-    def redone(self, text: str | None) -> "Change":
+    def reapplied(self, text: str | None) -> "Change":
         """Return the same edits applied to another text."""
         change = Change(self.path, text, text)
         for edit in self.edits:
@@ -197,7 +197,7 @@ def _swap(path: Path, expected: bytes | None, data: bytes | None) -> bool:
             _check(path, expected)
             path.unlink()
         else:
-            with replacing(path, put=partial(_put, expected=expected)) as temporary:
+            with atomic_write(path, put=partial(_put, expected=expected)) as temporary:
                 temporary.write_bytes(data)
     except (FileNotFoundError, _ConflictError):  # another process that removes its entry may also delete the folder
         return False

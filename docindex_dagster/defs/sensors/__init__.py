@@ -10,7 +10,7 @@ SOURCES_INTERVAL_S, LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, MEMORY_INTERV
 STORES_INTERVAL_S = 65
 
 
-class Remembered(BaseModel):
+class CursorPart(BaseModel):
     """Part of a sensor cursor. All fields have defaults, so that an empty cursor is valid."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -10,17 +10,17 @@ from functools import partial
 import dagster as dg
 from pydantic import Field
 
-from docindex_dagster.core.background import Attempts
+from docindex_dagster.core.background import BackgroundCalls
 from docindex_dagster.core.errors import ObjectStoreError, SourceError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.outcomes import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.defs.resources import Project
-from docindex_dagster.defs.sensors import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
+from docindex_dagster.defs.sensors import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, CursorPart
 from docindex_dagster.defs.stage_assets import REMOTES_ANSWER, source_evaluation
 from docindex_dagster.defs.tags import DATA_VERSION_TAG, PARTITION_TAG, REASON_TAG, SOURCES_NAME
-from docindex_dagster.pipeline.up_to_date import is_current, made_with, state_of
+from docindex_dagster.pipeline.up_to_date import is_current, settings_fingerprint, state_of
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.changes import fingerprint, fingerprint_of_commit
 from docindex_dagster.sources.mirror import checked_out, remote_heads
@@ -37,10 +37,10 @@ _PATIENCE_AFTER_A_CHANGE_S = 5 * 60
 
 
 # Checks that exceed their share continue in the background, one per source.
-_CHECKS: Attempts[Source, str] = Attempts()
+_CHECKS: BackgroundCalls[Source, str] = BackgroundCalls()
 
 
-class Seen(Remembered):
+class Seen(CursorPart):
     """What the last check of a source saw."""
 
     state: str = ""
@@ -49,7 +49,7 @@ class Seen(Remembered):
     asked_at: float = 0  # when a run was requested for this state, in seconds since the epoch; 0: never
 
 
-class RemoteSeen(Remembered):
+class RemoteSeen(CursorPart):
     """Last answer of a remote."""
 
     remote: str = ""  # identifies the remote
@@ -59,7 +59,7 @@ class RemoteSeen(Remembered):
     problem: str = ""  # why it did not answer
 
 
-class Memory(Remembered):
+class Memory(CursorPart):
     """Cursor: sources in the order in which they were checked, and remotes."""
 
     seen: dict[str, Seen] = Field(default_factory=dict)
@@ -172,7 +172,7 @@ class _Tick:
             looked_at += 1
             check = self._check(sources[key], remotes.get(key))
             if check is None:  # moved to the end, so that other sources still come first in the next tick
-                seen[key] = seen.pop(key, Seen(made_with=made_with(self.settings, sources[key])))
+                seen[key] = seen.pop(key, Seen(settings_fingerprint=settings_fingerprint(self.settings, sources[key])))
                 continue
             before = seen.pop(key, None)  # dictionaries keep their order, so this source moves to the end
             if before is None or check.state != before.state:
@@ -201,7 +201,7 @@ class _Tick:
 
     def _follow_up(self, check: "_Check", before: Seen | None, *, may_ask: bool) -> tuple[Seen, dg.RunRequest | None]:
         """Return what to remember about a source, and the run to request, if any; later ticks request the rest."""
-        seen = Seen(state=check.state, made_with=made_with(self.settings, check.source))
+        seen = Seen(state=check.state, settings_fingerprint=settings_fingerprint(self.settings, check.source))
         is_same = before is not None and (before.state, before.made_with) == (seen.state, seen.made_with)
         if before is not None and is_same and not before.is_open:
             return before, None
@@ -293,7 +293,7 @@ class _Check:
 
         if self.source.remote is not None and self.commit is None:
             return True  # without an answer, there is nothing to compare with
-        pointer = prepared.read(shared_stores.bucket_of(settings), prepared.object_of(self.source.key))
+        pointer = prepared.read(shared_stores.configured_bucket(settings), prepared.pointer_name(self.source.key))
         if pointer is None or pointer.is_withdrawn:
             return False
         seen = fingerprint_of_commit(self.source, self.commit) if self.commit is not None else self.files

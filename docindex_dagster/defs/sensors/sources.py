@@ -13,7 +13,7 @@ from docindex_dagster.defs.dead_runs import report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
 from docindex_dagster.defs.outcomes import MOST_REQUESTS, last_runs
 from docindex_dagster.defs.resources import Project
-from docindex_dagster.defs.sensors import SOURCES_INTERVAL_S, Remembered
+from docindex_dagster.defs.sensors import SOURCES_INTERVAL_S, CursorPart
 from docindex_dagster.defs.stage_assets import FOLDERS_ARE_THERE, missing, source_evaluation
 from docindex_dagster.defs.tags import PARTITION_TAG, REASON_TAG, SOURCE_TAG, SOURCES, SOURCES_NAME
 from docindex_dagster.sources import registry, removed_sources
@@ -22,7 +22,7 @@ from docindex_dagster.status import source_status
 from docindex_dagster.stores.generation import read_generation
 
 
-class Memory(Remembered):
+class Memory(CursorPart):
     """Cursor: what the previous tick saw."""
 
     partitions: tuple[str, ...] = ()  # including deleted ones whose sources are not removed yet
@@ -118,8 +118,8 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
     todo = plan(_state(Layout(published.home), declared, partitions, context), before)
     for key in todo.forget:
-        shared.forget_taken_out(instance, settings, key)
-    removals = {key: reason for key, reason in todo.remove.items() if last_runs(instance, {SOURCE_TAG: key}).may_ask()}
+        shared.forget_removed(instance, settings, key)
+    removals = {key: reason for key, reason in todo.remove.items() if last_runs(instance, {SOURCE_TAG: key}).may_request()}
     # If there are many new sources, the sensors on files request the remaining ones.
     first = todo.index[:MOST_REQUESTS]
     requests = [*map(_first_run, first), *(_removal(key, reason) for key, reason in removals.items())]

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from docindex_dagster.core.errors import ConceptError, first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Extractor, Found, Passage, Relation, normal
-from docindex_dagster.graph.document_text import ReadChunk, goes_on, read_prose
+from docindex_dagster.graph.document_text import ReadChunk, may_start_in_code, read_prose
 from docindex_dagster.graph.documents import DOCUMENT
 from docindex_dagster.graph.source_graph import CONCEPT, Triple
 
@@ -94,7 +94,7 @@ def _passages(documents: pa.Table) -> Iterator[tuple[str, Passage]]:
         for row in batch.to_pylist():
             if row["embed_text_hash"] not in seen:
                 seen.add(row["embed_text_hash"])
-                paragraphs = read_prose(row["text"], goes_on=goes_on(row)).paragraphs
+                paragraphs = read_prose(row["text"], goes_on=may_start_in_code(row)).paragraphs
                 yield row["embed_text_hash"], Passage(tuple(row["heading_path"] or ()), paragraphs)
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Found, Passage, Relation, normal
-from docindex_dagster.llm.batch_requests import Inquiry, Question
+from docindex_dagster.llm.batch_requests import QuestionBatch, Question
 from docindex_dagster.llm.protocol import LLM
 
 _CONFIDENCE = 0.7
@@ -58,7 +58,7 @@ class LLMExtractor:
         random.shuffle(questions)  # otherwise the same failures would come first in every run
         system = _SYSTEM.format(most=self.most, predicates=", ".join(RELATIONS))
         most_tokens = self.most * _TOKENS_OF_A_TRIPLE
-        inquiry = Inquiry(
+        inquiry = QuestionBatch(
             self.llm, system, _extract_array, most_tokens, budget=sys.maxsize, concurrency=self.concurrency
         )
         answers = {answer.key: answer.text for answer in inquiry.ask(questions)}

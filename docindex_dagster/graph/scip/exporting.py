@@ -24,10 +24,10 @@ from docindex_dagster.graph.scip.format import (
     UTF8_TEXT,
     Descriptor,
     index_message,
-    written_symbol,
+    format_symbol,
 )
-from docindex_dagster.graph.scip.sites import RESULT, Defined, File, Site, Sites, files_of, last_of
-from docindex_dagster.graph.source_graph import OUTSIDE
+from docindex_dagster.graph.scip.sites import RESULT, DefinedSymbol, File, Site, Sites, files_of, last_name_of
+from docindex_dagster.graph.source_graph import OUTSIDE_TYPES
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.text import read_document
 
@@ -57,7 +57,7 @@ _READ = 8  # role of a name that is read
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """Serialized index, its size, and the files left out."""
 
     data: bytes
@@ -66,7 +66,7 @@ class Exported:
     left_out: Sequence[str]
 
 
-def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, version: str = "") -> Exported:
+def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, version: str = "") -> ExportResult:
     """Export the graph of one source.
 
     Args:
@@ -94,7 +94,7 @@ def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, vers
         _Document(source, file, Sites(data, file.language), data, files).write(document, edges)
     occurrences = sum(len(document.occurrences) for document in index.documents)
     data = index.SerializeToString(deterministic=True)
-    return Exported(data, len(index.documents), occurrences, left_out)
+    return ExportResult(data, len(index.documents), occurrences, left_out)
 
 
 def _text(folder: Path, file: File) -> bytes | None:
@@ -123,7 +123,7 @@ class _Edges:
             if row["source"] != source:
                 continue
             subject, target = nodes[row["subject"]], row["object"]
-            is_inside = owners[target] == source and graph.types[target] not in {*OUTSIDE, "file"}
+            is_inside = owners[target] == source and graph.types[target] not in {*OUTSIDE_TYPES, "file"}
             if row["predicate"] == "calls":
                 calls.setdefault((subject, row["line"]), []).append((nodes[target], is_inside))
             elif row["predicate"] in _INHERITANCE and is_inside:
@@ -183,14 +183,14 @@ class _Document:
     def _symbol(self, file: File, identifier: str) -> str:
         """Return the symbol of a definition, qualified by its path and containers."""
         folders = [Descriptor(part, NAMESPACE) for part in file.path.split("/")]
-        return written_symbol(_TOOL, "", self.source, "", [*folders, *_descriptors(file, file.defined[identifier])])
+        return format_symbol(_TOOL, "", self.source, "", [*folders, *_descriptors(file, file.defined[identifier])])
 
 
 def _match_callees(sites: Sequence[Site], reached: Sequence[tuple[str, bool]]) -> Iterator[tuple[Site, str]]:
     """Yield the sites of one caller in one line, each with its callee, if that is unambiguous and in the source."""
     by_name: dict[str, list[tuple[str, bool]]] = {}
     for node, is_inside in reached:
-        by_name.setdefault(last_of(node), []).append((node, is_inside))
+        by_name.setdefault(last_name_of(node), []).append((node, is_inside))
     names = {site.name.removesuffix(RESULT) for site in sites}
     other_callees = [one for name, callees in by_name.items() if name not in names for one in callees]
     unmatched = [site for site in sites if site.name.removesuffix(RESULT) not in by_name]
@@ -203,7 +203,7 @@ def _match_callees(sites: Sequence[Site], reached: Sequence[tuple[str, bool]]) -
             yield from ((site, node) for node, _ in found)
 
 
-def _descriptors(file: File, definition: Defined) -> list[Descriptor]:
+def _descriptors(file: File, definition: DefinedSymbol) -> list[Descriptor]:
     around = file.defined.get(definition.parent)
     outer = [Descriptor(definition.parent, TYPE)] if definition.parent else []
     before = outer if around is None else _descriptors(file, around)

@@ -161,7 +161,7 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
-def written_symbol(scheme: str, manager: str, name: str, version: str, descriptors: Iterable[Descriptor]) -> str:
+def format_symbol(scheme: str, manager: str, name: str, version: str, descriptors: Iterable[Descriptor]) -> str:
     """Return a symbol in SCIP notation; an empty part becomes a dot."""
     parts = (part.replace(" ", "  ") or "." for part in (scheme, manager, name, version))
     return f"{' '.join(parts)} {''.join(map(_written_descriptor, descriptors))}"
@@ -241,11 +241,11 @@ def read_index(file: Path) -> Index:
         raise ScipError(f"{file} is not a SCIP file, or is empty: it has no tool name or no documents")
     root = message.metadata.project_root
     return Index(
-        tidy(message.metadata.tool_info.name), _root_folder(root), [_document(one) for one in message.documents]
+        tool_slug(message.metadata.tool_info.name), _root_folder(root), [_document(one) for one in message.documents]
     )
 
 
-def tidy(name: str) -> str:
+def tool_slug(name: str) -> str:
     """Return the name of a tool as a plain word."""
     return _NON_WORD.sub("-", name).strip("-.")[:_LONGEST_NAME] or "a tool without a name"
 

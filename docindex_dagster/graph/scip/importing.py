@@ -64,7 +64,7 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class MatchedDocument:
     """Document that matches its file."""
 
     file: File
@@ -76,7 +76,7 @@ class Fitting:
 class Checked:
     """Documents of an index: those that match, and the paths of the others by reason."""
 
-    fitting: Sequence[Fitting]
+    fitting: Sequence[MatchedDocument]
     refused: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -89,7 +89,7 @@ def check_documents(index: Index, folder: Path, chunks: pa.Table) -> Checked:
     before = _path_prefix(index.root, folder)
     paths = [_to_source_path(document.path, before) for document in index.documents]
     files = files_of(chunks, {path for path in paths if path is not None})
-    fitting: dict[str, Fitting] = {}
+    fitting: dict[str, MatchedDocument] = {}
     refused: dict[str, list[str]] = defaultdict(list)
     for document, path in zip(index.documents, paths, strict=True):
         try:
@@ -116,7 +116,7 @@ def _to_source_path(written: str, before: str) -> str | None:
     return path_to_name(f"{before}{written}".encode())
 
 
-def _match_document(document: Document, path: str | None, files: Mapping[str, File], folder: Path) -> Fitting:
+def _match_document(document: Document, path: str | None, files: Mapping[str, File], folder: Path) -> MatchedDocument:
     """Match a document with its file.
 
     Raises:
@@ -137,7 +137,7 @@ def _match_document(document: Document, path: str | None, files: Mapping[str, Fi
         raise _RefusedError(EDITED)
     if document.text and document.text.replace("\r\n", "\n") != decoded.text.replace("\r\n", "\n"):
         raise _RefusedError(OTHER_STATE)
-    return Fitting(file, decoded.text.encode(), _names(document, decoded.text))
+    return MatchedDocument(file, decoded.text.encode(), _names(document, decoded.text))
 
 
 def _names(document: Document, text: str) -> Sequence[Name]:
@@ -206,7 +206,7 @@ class _Target(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """Result of importing an index for a source."""
 
     tool: str
@@ -226,7 +226,7 @@ class Imported:
             yield f"{len(paths):,} refused ({reason}): {', '.join(paths[:_MAX_LISTED])}{more}"
 
 
-def imported(index: Index, folder: Path, chunks: pa.Table) -> Imported:
+def import_calls(index: Index, folder: Path, chunks: pa.Table) -> ImportResult:
     """Read what an index says about the calls of a source.
 
     Args:
@@ -238,7 +238,7 @@ def imported(index: Index, folder: Path, chunks: pa.Table) -> Imported:
         ScipError: No document matches.
     """
     found = check_documents(index, folder, chunks)
-    result = Imported(index.tool, _table(found, index.tool), [one.file.path for one in found.fitting], found.refused)
+    result = ImportResult(index.tool, _table(found, index.tool), [one.file.path for one in found.fitting], found.refused)
     if not found.fitting:
         raise ScipError("; ".join(["no document of the SCIP file matches the source", *result.refusals()]))
     return result
@@ -252,7 +252,7 @@ def _table(found: Checked, tool: str) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=PRECISE)
 
 
-def _rows(document: Fitting, known: "_Known", tool: str) -> Iterator[tuple[Any, ...]]:
+def _rows(document: MatchedDocument, known: "_Known", tool: str) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each call site of a document."""
     file = document.file
     sites = Sites(document.data, file.language)
@@ -278,7 +278,7 @@ class _Known:
     local: Mapping[tuple[str, str], Sequence[tuple[File, Name]]] = field(default_factory=dict)  # by path and symbol
 
     @classmethod
-    def of(cls, documents: Iterable[Fitting]) -> "_Known":
+    def of(cls, documents: Iterable[MatchedDocument]) -> "_Known":
         """Collect the definitions."""
         places: dict[str, list[tuple[File, Name]]] = {}
         local: dict[tuple[str, str], list[tuple[File, Name]]] = {}
@@ -294,7 +294,7 @@ class _Known:
                     places.setdefault(name.symbol, []).append((document.file, name))
         return cls(places, frozenset(packages), local)
 
-    def target(self, document: Fitting, symbol: str, called: str) -> _Target | None:
+    def target(self, document: MatchedDocument, symbol: str, called: str) -> _Target | None:
         """Return the target of a symbol when called by a name, or None if it is neither function nor class."""
         found = parse_symbol(symbol)
         places = self.places.get(symbol, ()) if found else self.local.get((document.file.path, symbol), ())

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.units import Chunks
 from docindex_dagster.graph.cross_references import full_name, is_match
-from docindex_dagster.graph.scip.sites import RESULT, last_of
+from docindex_dagster.graph.scip.sites import RESULT, last_name_of
 from docindex_dagster.graph.source_graph import (
     EXTERNAL,
-    OUTSIDE,
+    OUTSIDE_TYPES,
     UNRESOLVED,
     Graph,
     Triple,
@@ -68,14 +68,14 @@ class _Site:
         """Return whether an inferred edge may belong to this site, given what the index knows."""
         if not self.targets:
             return True
-        if edge["object_type"] in OUTSIDE:
+        if edge["object_type"] in OUTSIDE_TYPES:
             return edge["object_type"] == EXTERNAL and bool(self.outside)
         # If the package is also installed, the index takes what a test calls from the installed copy.
         own = full_name(edge["object"])
         return any(is_match(target.nodes[0].partition(":")[2], own) for target in self.outside)
 
 
-def merged(graph: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
+def merge_precise(graph: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
     """Return a graph with the calls that an index proves.
 
     Args:
@@ -211,7 +211,7 @@ class _Changes:
         order += range(graph.triples.num_rows + len(numbers), graph.triples.num_rows + new_rows.num_rows)
         triples = pa.concat_tables([graph.triples, new_rows]).take(pa.array(order, pa.int64()))
         triples = triples.take(pc.sort_indices(triples["path"])).combine_chunks()  # a stable sort
-        inside = graph.nodes.filter(pc.invert(pc.is_in(graph.nodes["type"], pa.array(OUTSIDE))))
+        inside = graph.nodes.filter(pc.invert(pc.is_in(graph.nodes["type"], pa.array(OUTSIDE_TYPES))))
         return Graph(pa.concat_tables([inside, outside_nodes(triples)]).combine_chunks(), triples)
 
 
@@ -233,7 +233,7 @@ class _File:
             proof = next(self._proofs(edge, sites), None) or next(
                 self._proofs(edge, self._sites_by_caller[edge["subject"]]), None
             )
-            around = [site for site in sites if site.name.removesuffix(RESULT) == last_of(edge["object"])]
+            around = [site for site in sites if site.name.removesuffix(RESULT) == last_name_of(edge["object"])]
             if proof is not None:
                 changes.replaced[edge["position"]] = self._triple(edge["object"], *proof)
             elif around and not any(site.supports(edge) for site in around):

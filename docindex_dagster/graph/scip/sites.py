@@ -25,7 +25,7 @@ RESULT = "()"
 _LAST_WORD = re.compile(r"\w+$")
 
 
-class Defined(NamedTuple):
+class DefinedSymbol(NamedTuple):
     """Symbol that a file defines."""
 
     id: str
@@ -44,10 +44,10 @@ class File:
     path: str
     content_hash: str
     language: str
-    defined: dict[str, Defined] = field(default_factory=dict)  # by id
-    named: dict[str, list[Defined]] = field(default_factory=dict)  # functions and classes by name
+    defined: dict[str, DefinedSymbol] = field(default_factory=dict)  # by id
+    named: dict[str, list[DefinedSymbol]] = field(default_factory=dict)  # functions and classes by name
 
-    def define(self, definition: Defined) -> None:
+    def define(self, definition: DefinedSymbol) -> None:
         """Add a definition of the file."""
         self.defined[definition.id] = definition
         if definition.kind in _CALLABLE:
@@ -58,16 +58,16 @@ class File:
         found = self.defined.get(identifier)
         return (self.path, "file") if found is None else (f"{self.path}::{identifier}", found.kind)
 
-    def called(self, name: str, line: int) -> Defined | None:
+    def called(self, name: str, line: int) -> DefinedSymbol | None:
         """Return the innermost function or class with a name around a line."""
         around = [one for one in self.named.get(name, ()) if one.first_line <= line <= one.last_line]
         return min(around, key=lambda one: one.last_line - one.first_line, default=None)
 
-    def namesakes(self, definition: Defined) -> Iterator[Defined]:
+    def namesakes(self, definition: DefinedSymbol) -> Iterator[DefinedSymbol]:
         """Yield all symbols with the same qualified name, including this one: overloads and conditional definitions."""
         return (other for other in self.named.get(definition.name, ()) if other.qualified == definition.qualified)
 
-    def class_around(self, inner: Defined) -> Defined | None:
+    def class_around(self, inner: DefinedSymbol) -> DefinedSymbol | None:
         """Return the class that contains a definition."""
         around = self.defined.get(inner.parent)
         return around if around is not None and around.kind in CLASSES else None
@@ -91,12 +91,12 @@ def files_of(chunks: pa.Table, paths: Collection[str]) -> dict[str, File]:
     return files
 
 
-def _defined(identifier: str, symbol: dict[str, Any]) -> Defined:
+def _defined(identifier: str, symbol: dict[str, Any]) -> DefinedSymbol:
     names = symbol["name"], symbol["qualified_name"], symbol["parent"] or ""
-    return Defined(identifier, symbol["kind"], *names, symbol["start_line"], symbol["end_line"])
+    return DefinedSymbol(identifier, symbol["kind"], *names, symbol["start_line"], symbol["end_line"])
 
 
-def last_of(node: str) -> str:
+def last_name_of(node: str) -> str:
     """Return the last part of a node's name, by which it is usually called."""
     return node.rpartition("::")[2].partition("~")[0].rpartition(":")[2].rpartition(".")[2]
 

@@ -22,7 +22,7 @@ _CONTEXT = 40  # lines before a window that are also lexed, for tokens such as c
 Span = tuple[int, int]
 
 
-def end_of_colours() -> float:
+def highlighting_deadline() -> float:
     """Return the deadline for highlighting a page that starts now, as a `time.monotonic` value."""
     return time.monotonic() + _MAX_SECONDS
 
@@ -34,7 +34,7 @@ def lines_of(text: str, language: str | None, marks: Sequence[Span] = (), ends_a
         QueryError: The client has disconnected.
     """
     plain = text.replace("\r\n", " \n")  # same length, so that the marks fit
-    return _html(_tokens(plain, language, ends_at or end_of_colours()), marks, 0, plain.count("\n") + 1)
+    return _html(_tokens(plain, language, ends_at or highlighting_deadline()), marks, 0, plain.count("\n") + 1)
 
 
 def window_of(text: str, language: str | None, marks: Sequence[Span], first: int, count: int) -> list[Markup]:
@@ -51,7 +51,7 @@ def window_of(text: str, language: str | None, marks: Sequence[Span], first: int
     lines = text.replace("\r\n", " \n").split("\n")[begin:]
     before = sum(len(line) + 1 for line in lines[: first - begin])
     moved = [(start + before, end + before) for start, end in marks]
-    return _html(_tokens("\n".join(lines), language, end_of_colours()), moved, first - begin, count)
+    return _html(_tokens("\n".join(lines), language, highlighting_deadline()), moved, first - begin, count)
 
 
 def _html(tokens: Iterator[tuple[str, str]], marks: Sequence[Span], first: int, count: int) -> list[Markup]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from docindex_dagster.core.safe_text import in_line
-from docindex_dagster.render.html.templating import drawn
+from docindex_dagster.render.html.templating import render_template
 
 _SHADES = 6  # languages with a shade of their own; the others share one
 _BAR = 600.0  # width in SVG units
@@ -46,7 +46,7 @@ def shares(counts: Mapping[str, int]) -> list[Share]:
 
 def languages(counts: Mapping[str, int]) -> Markup:
     """Draw a bar of a source's languages, by number of chunks, with a legend."""
-    return drawn("_languages.html", shares=shares(counts), width=_BAR)
+    return render_template("_languages.html", shares=shares(counts), width=_BAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def neighbourhood(symbol: str, callers: Sequence[Neighbour], callees: Sequence[N
     width = middle_x + _MIDDLE + (_BETWEEN + _SIDE if callees else 0)
     top = (rows * _ROW - _BOX_HEIGHT) / 2
     centre = Box(middle_x, top, _MIDDLE, _label(symbol, _MIDDLE), symbol, None)
-    return drawn(
+    return render_template(
         "_neighbourhood.html",
         symbol=symbol,
         callers=left,

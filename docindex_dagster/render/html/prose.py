@@ -29,13 +29,13 @@ _TAGS = {
 _ATTRIBUTES = {"*": {"id", "class"}, "a": {"href"}, "ol": {"start"}, "pre": {"tabindex"}}
 
 
-def rendered(text: str, source: str, path: str) -> Markup:
+def render_markdown(text: str, source: str, path: str) -> Markup:
     """Render a Markdown file as HTML.
 
     Links within its source point to the pages of the files. Other links become text, followed by their address. Blocks
     have the IDs of their lines, like the lines of a file shown as text.
     """
-    parser = _parser(highlighting.end_of_colours())
+    parser = _parser(highlighting.highlighting_deadline())
     tokens = parser.parse(visible(text))
     _settle(tokens, source, posixpath.dirname(path))
     html = parser.renderer.render(tokens, parser.options, {})

@@ -83,7 +83,7 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     """
     served = request.app.state.served
     defaults = {"query": "", "here": request.url.path, "has_token": served.access.token is not None}
-    return HTMLResponse(drawn(template, **{**defaults, "now": datetime.now(UTC), **values}), status)
+    return HTMLResponse(render_template(template, **{**defaults, "now": datetime.now(UTC), **values}), status)
 
 
 def page_or_part(request: Request, template: str, **values: Any) -> HTMLResponse:
@@ -91,6 +91,6 @@ def page_or_part(request: Request, template: str, **values: Any) -> HTMLResponse
     return page(request, f"_{template}" if request.url.path.startswith("/part/") else template, **values)
 
 
-def drawn(template: str, **values: Any) -> Markup:
+def render_template(template: str, **values: Any) -> Markup:
     """Render a template."""
     return Markup(_environment.get_template(template).render(values))  # noqa: S704 the template escapes

@@ -20,9 +20,9 @@ from docindex_dagster.runner.watching.messages import (
     Refused,
     Request,
     Taken,
-    line_of,
-    name_of,
-    request_in,
+    encode_line,
+    short_socket_path,
+    parse_request,
 )
 
 _MAX_WAITING = 32
@@ -47,7 +47,7 @@ class Command:
 
     def send(self, answer: Answer) -> bool:
         """Write an answer; return False if the command is gone or no longer reads."""
-        line = line_of(answer)
+        line = encode_line(answer)
         try:
             is_sent = self._connection.send(line) == len(line)
         except OSError:
@@ -215,7 +215,7 @@ class Listener:
 
     def _take(self, connection: socket.socket) -> None:
         try:
-            request = request_in(_line_of(connection))
+            request = parse_request(_line_of(connection))
         except (ValueError, OSError) as error:
             _send_refusal(connection, str(error))
         else:
@@ -228,7 +228,7 @@ def _bound(path: Path) -> socket.socket:
     path.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX)
     try:
-        with name_of(path) as name:
+        with short_socket_path(path) as name:
             server.bind(name)
         path.chmod(0o600)
         server.listen()
@@ -266,6 +266,6 @@ def _send_refusal(connection: socket.socket, reason: str) -> None:
     with connection:
         connection.settimeout(0)
         try:
-            connection.send(line_of(Refused(reason)))
+            connection.send(encode_line(Refused(reason)))
         except OSError:  # the client is gone
             return

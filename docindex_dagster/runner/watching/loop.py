@@ -14,13 +14,13 @@ from threading import Thread
 
 from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings, untrusted
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings, untrusted_message
 from docindex_dagster.pipeline.up_to_date import settled
 from docindex_dagster.runner.watching.commands import Command, Commands
 from docindex_dagster.runner.watching.folders import Notifier, PathEvent, Watched
 from docindex_dagster.runner.watching.messages import state_of
 from docindex_dagster.sources import noise, registry, removed_sources
-from docindex_dagster.status.summary import summary_of_settled
+from docindex_dagster.status.summary import summary_of_up_to_date
 from docindex_dagster.stores import link_files, maintenance
 
 _TICK_S = 1.0  # how often to check whether the folders of sources were created or deleted
@@ -203,7 +203,7 @@ class Watch:
             self._is_config_wrong = True
             self._report(f"{error}; changes are indexed once this is fixed")
             return
-        if settings.ignored != self._settings.ignored and (note := untrusted(settings)):
+        if settings.ignored != self._settings.ignored and (note := untrusted_message(settings)):
             self._report(note)
         if is_sure or self._is_config_wrong or settings != self._settings:
             self._settings, self._is_config_wrong = settings, False
@@ -272,7 +272,7 @@ class Watch:
             with self._commands.serving(key):
                 self._run(watched, watched.seen if found is None else found)
         elif key not in command.summaries:
-            command.summaries[key] = summary_of_settled(key, now, time.monotonic() - started)
+            command.summaries[key] = summary_of_up_to_date(key, now, time.monotonic() - started)
         if key in command.summaries:
             self._commands.answer(command, command.summaries[key])
         else:

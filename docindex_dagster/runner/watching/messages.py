@@ -82,13 +82,13 @@ def _plain(value: Any) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else repr(value)
 
 
-def line_of(message: Request | Answer) -> bytes:
+def encode_line(message: Request | Answer) -> bytes:
     """Encode a message as a line."""
     fields = json.dumps(asdict(message), ensure_ascii=False, default=str)
     return f'{{"{type(message).__name__}": {fields}}}\n'.encode("utf-8", "replace")
 
 
-def request_in(line: bytes) -> Request:
+def parse_request(line: bytes) -> Request:
     """Parse the request in an untrusted line.
 
     Raises:
@@ -105,7 +105,7 @@ def request_in(line: bytes) -> Request:
     raise ValueError("invalid request")
 
 
-def answer_in(line: bytes) -> Answer:
+def parse_answer(line: bytes) -> Answer:
     """Parse the answer in a line.
 
     Raises:
@@ -119,7 +119,7 @@ def answer_in(line: bytes) -> Answer:
 
 
 @contextmanager
-def name_of(path: Path) -> Iterator[str]:
+def short_socket_path(path: Path) -> Iterator[str]:
     """Yield a path for a socket that is short enough for the system, valid within the block."""
     if len(os.fsencode(path)) <= _MAX_NAME_BYTES:
         yield str(path)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.core import plugins
 from docindex_dagster.core.errors import RerankError, first_line
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import RerankSettings
 from docindex_dagster.embedding.sentence_transformers import PROVIDER, download_model
@@ -141,7 +141,7 @@ def _cross_encoder_of(model: str) -> "CrossEncoder":
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
-        raise RerankError(needs_extra("cross-encoder", PROVIDER)) from error
+        raise RerankError(missing_extra_message("cross-encoder", PROVIDER)) from error
     try:
         # With a bare name, the library would load a folder of that name in the working directory and run its code.
         folder = model if Path(model).is_absolute() else download_model(model, PROVIDER)

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from docindex_dagster.core import errors
-from docindex_dagster.core.safe_text import in_line, shortened
+from docindex_dagster.core.safe_text import in_line, truncate_middle
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -145,16 +145,16 @@ _BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (errors.UnknownJobError, "unknown-job"),
     (errors.EndedJobError, "job-ended"),
     (errors.FullQueueError, "queue-full"),
-    (errors.UsedKeyError, "key-reused"),
-    (errors.JobsOffError, "jobs-off"),
+    (errors.ReusedKeyError, "key-reused"),
+    (errors.JobsDisabledError, "jobs-off"),
     (errors.JobError, "job"),
     (errors.DomainError, "unknown-domain"),
     (errors.LongMessageError, "message-size"),
     (errors.MessageError, "message"),
-    (errors.RateError, "rate"),
+    (errors.MessageRateError, "rate"),
     (errors.QuotaError, "quota"),
     (errors.LogError, "memory"),
-    (errors.CollectingOffError, "collecting-off"),
+    (errors.CollectionDisabledError, "collecting-off"),
     (errors.FullDiskError, "full-disk"),
     (errors.QueryError, "query"),
     (errors.SettingsError, "settings"),
@@ -293,7 +293,7 @@ def answer(name: str, detail: str, headers: Mapping[str, str] | None = None, **m
         headers: headers to send with it.
         **members: further members of the problem.
     """
-    kind, shown = KINDS[name], shortened(in_line(detail))
+    kind, shown = KINDS[name], truncate_middle(in_line(detail))
     body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": shown, **members}
     return _ProblemResponse(body, kind.status, headers=headers)
 
@@ -312,7 +312,7 @@ def of_error(error: Exception) -> JSONResponse:
 def _headers(error: Exception) -> dict[str, str]:
     """Return the `Retry-After` header, in whole seconds, if the error says when to retry."""
     if (
-        isinstance(error, errors.FullQueueError | errors.LLMFailedError | errors.RateError)
+        isinstance(error, errors.FullQueueError | errors.LLMFailedError | errors.MessageRateError)
         and error.retry_after_s is not None
     ):
         return {"Retry-After": str(ceil(error.retry_after_s))}
@@ -365,7 +365,7 @@ def _mistakes(found: Sequence[Any]) -> list[Mistake]:
 
 
 def _short(text: str) -> str:
-    return shortened(in_line(text), _MAX_INPUT_CHARS)
+    return truncate_middle(in_line(text), _MAX_INPUT_CHARS)
 
 
 @router.get("/problems/{name}", include_in_schema=False)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.core.files import append, replacing, stamp
+from docindex_dagster.core.files import append, atomic_write, stamp
 from docindex_dagster.core.locks import exclusive
 
 LONGEST_S = 30 * 24 * 60 * 60
@@ -106,7 +106,7 @@ def stored_token(path: Path, lock: Path) -> str:
                 return token
             path.unlink(missing_ok=True)  # overwriting the file would keep its permissions
             token = secrets.token_urlsafe(32)
-            with replacing(path, _PRIVATE) as temporary:
+            with atomic_write(path, _PRIVATE) as temporary:
                 temporary.write_text(f"{token}\n", encoding="ascii")
             return token
     except OSError as error:

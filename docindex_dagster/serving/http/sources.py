@@ -83,7 +83,7 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
     if not _is_remote(new.place) and not is_from_here(request.scope):
         raise ProblemError("forbidden", "only clients on the server's machine can declare its folders; use a URL")
     settings = project.settings
-    known = registry.cloned_from(settings, new.place.rstrip("/"))
+    known = registry.sources_following(settings, new.place.rstrip("/"))
     if known and new.branch is None and new.name is None:
         raise ProblemError("exists", f"{known[0].key} already follows this URL")
     values = {

@@ -23,9 +23,9 @@ from docindex_dagster.core.errors import (
     EndedJobError,
     FullQueueError,
     JobError,
-    JobsOffError,
+    JobsDisabledError,
     UnknownJobError,
-    UsedKeyError,
+    ReusedKeyError,
 )
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free, holder
@@ -172,7 +172,7 @@ class Jobs:
             run = Run(
                 str(uuid4()), request.source, "serve", time.time(), request.mode, request.paths, request.kind, key
             )
-            journal.ask(self._layout, run)
+            journal.add_queued(self._layout, run)
             self._changed.notify_all()
             return self.get(run.run_id)
 
@@ -180,7 +180,7 @@ class Jobs:
         found = (known for known in self._ours() if key is not None and known.entry.run.key == key)
         first = next((known for known in found if journal.holds_key(known.entry.run)), None)
         if first is not None and first.job.request != request:
-            raise UsedKeyError(f"the key {key!r} belongs to another request, job {first.job.id}: choose a new one")
+            raise ReusedKeyError(f"the key {key!r} belongs to another request, job {first.job.id}: choose a new one")
         return None if first is None else first.job
 
     def _check_room(self) -> None:
@@ -299,9 +299,9 @@ class Jobs:
 
     def _check_accepting(self) -> None:
         if not self._is_on:
-            raise JobsOffError("this server accepts no jobs (--no-jobs): run `docindex index` in the project instead")
+            raise JobsDisabledError("this server accepts no jobs (--no-jobs): run `docindex index` in the project instead")
         if self._is_closing or not self._worker.is_alive():
-            raise JobsOffError("this server accepts no jobs while it is starting or stopping; try again")
+            raise JobsDisabledError("this server accepts no jobs while it is starting or stopping; try again")
         check_home(self._settings)
 
     def _tail(self, path: Path) -> Tail:

@@ -84,7 +84,7 @@ class Published(Collector):
         runs = None
         with suppress(DocindexError, OSError):  # for example without write permission
             runs = self._served.runs_of(settings)
-        return source_status.of_all(settings, catalog.entries_of(settings), runs)
+        return source_status.states_of_all(settings, catalog.entries_of(settings), runs)
 
 
 def of_sources(states: Sequence[SourceState]) -> Iterator[GaugeMetricFamily]:

@@ -13,7 +13,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span, StatusCode
 
 from docindex_dagster import __version__
-from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.core.traces import Attribute
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def of_environment(warn: Callable[[str], None], *, has_texts: bool) -> Tracing |
     if not _is_enabled():
         return None
     if not _is_installed():
-        warn(needs_extra("tracing", "otel"))
+        warn(missing_extra_message("tracing", "otel"))
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource

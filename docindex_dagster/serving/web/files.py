@@ -147,7 +147,7 @@ def _opened(project: Served, place: str, asked: Lines) -> Opened:
         picture = pictures.neighbourhood(near.symbol, near.callers, near.callees) if near.symbol else None
         result = replace(result, picture=picture)
         if asked.form == "prose" and can_be_prose:
-            return replace(result, prose=prose.rendered(found.pieces[0].text, key, path))
+            return replace(result, prose=prose.render_markdown(found.pieces[0].text, key, path))
         return replace(result, lines=list(_lines(found, start, end)))
 
     return project.reading(answer)
@@ -167,7 +167,7 @@ def _lines(found: FileText, start: int | None, end: int | None) -> Iterator[Line
     """Yield the lines to show. For a long file, that is a part around the marked ones."""
     last = found.last_line
     first = 1 if last <= _MOST_LINES else max(1, (start or 1) - _BEFORE)
-    seen, ends_at = 0, highlighting.end_of_colours()
+    seen, ends_at = 0, highlighting.highlighting_deadline()
     for piece in found.pieces:
         text = piece.text.removesuffix("\n")
         for number, html in enumerate(highlighting.lines_of(text, found.language, (), ends_at), start=piece.start_line):

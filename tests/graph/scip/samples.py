@@ -14,7 +14,7 @@ from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import Extraction, GraphPlan
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.scip.format import index_message, read_index
-from docindex_dagster.graph.scip.importing import Imported, imported
+from docindex_dagster.graph.scip.importing import ImportResult, import_calls
 from docindex_dagster.graph.source_graph import Graph
 from tests.graph.built import references_of
 from tests.graph.calls import chunks_of
@@ -62,10 +62,10 @@ class Shop:
         change(message)
         self.scip.write_bytes(message.SerializeToString())
 
-    def imported(self) -> Imported:
-        return imported(read_index(self.scip), self.folder, self.chunks())
+    def imported(self) -> ImportResult:
+        return import_calls(read_index(self.scip), self.folder, self.chunks())
 
-    def keep(self) -> Imported:
+    def keep(self) -> ImportResult:
         """Import, as the command does."""
         found = self.imported()
         table.add(self.layout, KEY, found.table)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.graph.open_graph import open_graphs
-from docindex_dagster.graph.scip.exporting import Exported, exported
+from docindex_dagster.graph.scip.exporting import ExportResult, exported
 from docindex_dagster.graph.scip.format import DEFINITION, index_message, parse_symbol, read_index
-from docindex_dagster.graph.scip.importing import imported
-from docindex_dagster.graph.scip.merge import merged
+from docindex_dagster.graph.scip.importing import import_calls
+from docindex_dagster.graph.scip.merge import merge_precise
 from tests.graph.built import build_graph
 from tests.graph.calls import PROGRAMS, chunks_of
 from tests.graph.scip.samples import KEY, Shop, calls, precise
@@ -16,7 +16,7 @@ from tests.graph.scip.samples import KEY, Shop, calls, precise
 OUTSIDE = {"external", "unresolved"}
 
 
-def written(folder: Path) -> Exported:
+def written(folder: Path) -> ExportResult:
     chunks = chunks_of(folder)
     return exported(open_graphs({KEY: build_graph(chunks)}), KEY, folder, chunks)
 
@@ -116,9 +116,9 @@ def test_what_is_written_and_imported_proves_the_same_edges(tmp_path, language):
     """A precise index comes back from a graph that it was merged into."""
     shop = Shop.copy(tmp_path, language)
     chunks = shop.chunks()
-    once = merged(build_graph(chunks), shop.imported().table, chunks)
+    once = merge_precise(build_graph(chunks), shop.imported().table, chunks)
     shop.scip.write_bytes(exported(open_graphs({KEY: once}), KEY, shop.folder, chunks).data)
-    again = merged(build_graph(chunks), imported(read_index(shop.scip), shop.folder, chunks).table, chunks)
+    again = merge_precise(build_graph(chunks), import_calls(read_index(shop.scip), shop.folder, chunks).table, chunks)
     inside = {edge for edge in precise(once) if calls(once)[edge]["object_type"] not in OUTSIDE}
     assert inside <= precise(again)
     assert {row["resolution"] for edge, row in calls(again).items() if edge in inside} == {"precise, docindex"}
@@ -136,13 +136,13 @@ def test_programs_in_all_languages_come_back(language):
         message = index_message().FromString(found.data)
         assert all(parse_symbol(one.symbol) for document in message.documents for one in document.occurrences)
         file = read_back(found)
-        again = imported(file, program, chunks)
+        again = import_calls(file, program, chunks)
         assert again.refused == {}
-        edges = calls(merged(graph, again.table, chunks))
+        edges = calls(merge_precise(graph, again.table, chunks))
         assert edges.keys() == calls(graph).keys()
 
 
-def read_back(found: Exported):
+def read_back(found: ExportResult):
     from tempfile import NamedTemporaryFile
 
     with NamedTemporaryFile(suffix=".scip") as file:

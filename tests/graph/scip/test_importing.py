@@ -16,7 +16,7 @@ from docindex_dagster.graph.scip.importing import (
     OUTSIDE,
     REPEATED,
     UNKNOWN,
-    imported,
+    import_calls,
 )
 from tests.graph.calls import chunks_of
 from tests.graph.scip.samples import KEY, Shop
@@ -118,7 +118,7 @@ def test_a_link_out_of_the_source_is_not_followed(python, tmp_path):
     (tmp_path / "elsewhere.py").write_bytes((python.folder / "shop/cart.py").read_bytes())
     (python.folder / "shop/cart.py").unlink()
     (python.folder / "shop/cart.py").symlink_to(tmp_path / "elsewhere.py")
-    assert imported(read_index(python.scip), python.folder, chunks).refused == {EDITED: ["shop/cart.py"]}
+    assert import_calls(read_index(python.scip), python.folder, chunks).refused == {EDITED: ["shop/cart.py"]}
 
 
 def test_a_file_that_is_not_indexed_is_refused(python):
@@ -145,7 +145,7 @@ def test_a_document_counts_once(python):
 def test_a_file_that_was_edited_since_it_was_indexed_is_refused(python):
     chunks = python.chunks()
     python.edit("shop/cart.py", lambda text: text + "\n")
-    found = imported(read_index(python.scip), python.folder, chunks)
+    found = import_calls(read_index(python.scip), python.folder, chunks)
     assert found.refused == {EDITED: ["shop/cart.py"]}
 
 
@@ -253,7 +253,7 @@ def test_an_index_of_a_folder_in_the_source_is_of_the_files_in_it(python, tmp_pa
         message.metadata.project_root = (tmp_path / "program").as_uri()
 
     python.change_index(change)
-    found = imported(read_index(python.scip), tmp_path, chunks_of(tmp_path))
+    found = import_calls(read_index(python.scip), tmp_path, chunks_of(tmp_path))
     assert found.files == ["program/shop/__init__.py", "program/shop/cart.py", "program/shop/goods.py"]
 
 

@@ -10,7 +10,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.graph.extraction import GraphPlan, write
 from docindex_dagster.graph.extraction import read as read_graph
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.scip.merge import merged, stale_files, stale_sentence
+from docindex_dagster.graph.scip.merge import merge_precise, stale_files, stale_sentence
 from docindex_dagster.graph.source_graph import Graph, outside_nodes, stray_edges
 from tests.graph.built import build_graph
 from tests.graph.scip.samples import KEY, Edge, Shop, calls, graph_of, precise
@@ -62,7 +62,7 @@ def test_an_unresolved_call_goes_where_an_index_knows_what_is_meant(typescript):
     chunks = typescript.chunks()
     graph = with_unresolved(build_graph(chunks), known, "name")
     assert "unresolved:name" in graph.nodes["node"].to_pylist()
-    found = merged(graph, typescript.imported().table, chunks)
+    found = merge_precise(graph, typescript.imported().table, chunks)
     assert known in precise(found)
     assert "unresolved:name" not in found.nodes["node"].to_pylist()
 
@@ -110,8 +110,8 @@ def test_a_package_that_is_installed_beside_its_source_does_not_take_the_calls_a
 def test_a_merge_is_the_same_when_it_is_merged_again(tmp_path, language):
     shop = Shop.copy(tmp_path, language)
     rows, chunks = shop.imported().table, shop.chunks()
-    once = merged(build_graph(chunks), rows, chunks)
-    twice = merged(once, rows, chunks)
+    once = merge_precise(build_graph(chunks), rows, chunks)
+    twice = merge_precise(once, rows, chunks)
     assert twice.triples.equals(once.triples)
     assert twice.nodes.equals(once.nodes)
     assert stray_edges(once, chunks) == ""

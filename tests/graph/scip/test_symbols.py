@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.graph.scip.format import Descriptor, Symbol, parse_symbol, written_symbol
+from docindex_dagster.graph.scip.format import Descriptor, Symbol, parse_symbol, format_symbol
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_is_no_global_symbol_is_none(text):
 
 @given(st.text(st.characters(exclude_characters="\0"), min_size=1), st.sampled_from(["#", "().", ".", "/", "!"]))
 def test_any_name_comes_back(name, suffix):
-    text = written_symbol("docindex", "", "a source", "", [Descriptor("src", "/"), Descriptor(name, suffix)])
+    text = format_symbol("docindex", "", "a source", "", [Descriptor("src", "/"), Descriptor(name, suffix)])
     found = parse_symbol(text)
     assert found is not None
     assert found.descriptors == (Descriptor("src", "/"), Descriptor(name, suffix))

@@ -34,8 +34,8 @@ from docindex_dagster.runner.watching.messages import (
     Refused,
     Request,
     Taken,
-    answer_in,
-    line_of,
+    parse_answer,
+    encode_line,
     state_of,
 )
 from docindex_dagster.sources import registry, removed_sources
@@ -102,10 +102,10 @@ class Client:
 
     def next(self) -> Answer | None:
         line = self.lines.readline()
-        return answer_in(line) if line else None
+        return parse_answer(line) if line else None
 
     def rest(self) -> list[Answer]:
-        return [answer_in(line) for line in self.lines]
+        return [parse_answer(line) for line in self.lines]
 
 
 def waiting(commands: Commands, *sources: str, state: str = STATE) -> Client:
@@ -122,7 +122,7 @@ def summary(key: str, **others: object) -> dict[str, object]:
 def test_a_request_is_taken_and_answered_source_by_source(tmp_path, commands):
     with closing(Listener(tmp_path / "watch.sock", commands)):
         client = Client.at(tmp_path / "watch.sock")
-        client.write(line_of(Request(STATE, ("library/a", "library/b"))))
+        client.write(encode_line(Request(STATE, ("library/a", "library/b"))))
         assert client.next() == Taken()
         command = commands.first()
         assert command.left == ["library/a", "library/b"]
@@ -165,7 +165,7 @@ def test_a_wrong_request_is_refused_and_the_next_one_is_taken(tmp_path, commands
         except (BrokenPipeError, ConnectionResetError):  # it did not read it all
             assert len(line) > 1 << 20
         right = Client.at(tmp_path / "watch.sock")
-        right.write(line_of(Request(STATE, (KEY,))))
+        right.write(encode_line(Request(STATE, (KEY,))))
         assert right.next() == Taken()
 
 
@@ -181,7 +181,7 @@ def test_the_socket_is_its_users_and_goes_with_the_listener(tmp_path, commands):
     with closing(Listener(path, commands)):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         client = Client.at(path)
-        client.write(line_of(Request(STATE, (KEY,))))
+        client.write(encode_line(Request(STATE, (KEY,))))
         assert client.next() == Taken()
     assert client.next() is None
     assert not path.exists()

@@ -123,7 +123,7 @@ class TestKeys:
         jobs = opened(WORKS)
         jobs.submit(INDEX, "once")
 
-        with pytest.raises(errors.UsedKeyError, match="belongs to another request"):
+        with pytest.raises(errors.ReusedKeyError, match="belongs to another request"):
             jobs.submit(JobRequest("index", KEY, "full"), "once")
 
     def test_a_key_holds_for_a_day(self, opened, layout):
@@ -273,7 +273,7 @@ class TestRequests:
         jobs = opened(WORKS)
         jobs.close()
 
-        with pytest.raises(errors.JobsOffError, match="starting or stopping"):
+        with pytest.raises(errors.JobsDisabledError, match="starting or stopping"):
             jobs.submit(INDEX)
 
     def test_the_process_of_a_job_does_not_see_the_settings_of_the_server(self, opened, monkeypatch):
@@ -289,7 +289,7 @@ class TestRequests:
         with jobs_of(load_settings(root), is_on=False) as jobs:
             assert jobs.all() == []
             for ask in (lambda: jobs.submit(INDEX), lambda: jobs.cancel("x")):
-                with pytest.raises(errors.JobsOffError, match="docindex index"):
+                with pytest.raises(errors.JobsDisabledError, match="docindex index"):
                     ask()
 
 

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from docindex_dagster.core.errors import LongMessageError, RateError
+from docindex_dagster.core.errors import LongMessageError, MessageRateError
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.core.traces import recording
 from docindex_dagster.memory.fold import fold
@@ -97,7 +97,7 @@ def test_what_is_refused_is_counted_by_its_reason(root, settings):
     with recording(metrics):
         with pytest.raises(LongMessageError):
             memory.ingest("x" * 3000, session=SESSION)
-        with pytest.raises(RateError):
+        with pytest.raises(MessageRateError):
             ingest_without_rest(memory)
 
     found = measured(root, metrics)

@@ -76,7 +76,7 @@ def test_the_commit_is_text_too(client):
 
 
 def test_prose_takes_no_html_and_no_address_of_another_host():
-    html = str(prose.rendered(project.HOSTILE_PAGE, "library/manual", "marmots.md"))
+    html = str(prose.render_markdown(project.HOSTILE_PAGE, "library/manual", "marmots.md"))
     assert "<a" not in html
     assert "<img" not in html
     assert "[image: picture]" in html
@@ -102,7 +102,7 @@ def test_prose_takes_no_html_and_no_address_of_another_host():
     ],
 )
 def test_a_link_leads_to_a_file_of_its_source_or_nowhere(address):
-    html = str(prose.rendered(f"[there]({address})\n\n<{address}>\n", "library/manual", "a/b.md"))
+    html = str(prose.render_markdown(f"[there]({address})\n\n<{address}>\n", "library/manual", "a/b.md"))
     for part in html.split('href="')[1:]:
         assert part.startswith("/file/library/manual/")
 
@@ -111,7 +111,7 @@ def test_the_sanitiser_alone_is_enough(monkeypatch):
     """A renderer that let HTML pass would let none of it reach a page."""
     monkeypatch.setattr(prose, "_settle", lambda *_: None)
     html = str(
-        prose.rendered("[a](javascript:x) ![p](https://evil.example/p.png) [b](https://evil.example)", "g/x", "a")
+        prose.render_markdown("[a](javascript:x) ![p](https://evil.example/p.png) [b](https://evil.example)", "g/x", "a")
     )
     assert "evil.example/p.png" not in html
     assert "href=" not in html
@@ -145,7 +145,7 @@ def test_code_in_hostile_lexers_does_not_keep_a_page_waiting(language, length):
     fence = "```{}\n{}\n```\n\n".format(language, "\n".join([what * (length // len(what))] * 10))
 
     began = time.process_time()
-    prose.rendered(fence * 3, "library/manual", "a.md")
+    prose.render_markdown(fence * 3, "library/manual", "a.md")
 
     assert time.process_time() - began < 5
 
