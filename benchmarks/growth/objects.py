@@ -152,7 +152,7 @@ def _prepare(project: Project, settings: Settings, bucket: Bucket) -> None:
 
 
 def _publish(settings: Settings) -> None:
-    with shared_stores.opened(settings, None, "the benchmark", lambda _: None) as stores:
+    with shared_stores.open_for_publishing(settings, None, "the benchmark", lambda _: None) as stores:
         done = [each for batch in publish_prepared(settings, stores, StaticEmbedder) for each in batch]
     if len(done) != 1 or done[0].refusal is not None:
         raise SystemExit(f"published {len(done)} sources where it should have been one")

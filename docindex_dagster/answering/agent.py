@@ -14,7 +14,7 @@ from docindex_dagster.answering import prompt
 from docindex_dagster.answering.conversation import Read, Reading
 from docindex_dagster.answering.events import Step
 from docindex_dagster.core.errors import DocindexError, QueryError
-from docindex_dagster.core.safe_text import in_line, truncate_middle, well_formed
+from docindex_dagster.core.safe_text import on_one_line, truncate_middle, well_formed
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
@@ -156,14 +156,14 @@ class _Tools:
             # Only the user sees the reason, not the model.
             return self._fail(step, call, "the tool failed", str(error))
         self.tokens -= _tokens(text)
-        return replace(step, outcome=in_line(result.outcome), passages=read.new), _result(call, text)
+        return replace(step, outcome=on_one_line(result.outcome), passages=read.new), _result(call, text)
 
     async def _run(self, call: ToolCall) -> ToolResult:
         """Run a call within the remaining time. A call that times out is canceled, and its result is dropped."""
         arguments, is_cancelled = _arguments(call), Event()
         try:
             async with asyncio.timeout(self.ends_at - time.monotonic()):
-                with cancellation.until(is_cancelled.is_set):
+                with cancellation.cancel_when(is_cancelled.is_set):
                     return await asyncio.to_thread(self.toolbox.call, call.name, arguments, self._result_tokens)
         finally:
             is_cancelled.set()
@@ -185,7 +185,7 @@ class _Tools:
     def _fail(self, step: Step, call: ToolCall, problem: str, reason: str) -> tuple[Step, Message]:
         text = prompt.failed(truncate_middle(problem, _MAX_PROBLEM_CHARS), self._calls_note)
         self.tokens -= _tokens(text)
-        outcome = in_line(truncate_middle(reason, _MAX_OUTCOME_CHARS))
+        outcome = on_one_line(truncate_middle(reason, _MAX_OUTCOME_CHARS))
         return replace(step, outcome=outcome, is_error=True), _result(call, text)
 
     @property

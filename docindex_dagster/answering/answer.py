@@ -18,7 +18,7 @@ from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt, room
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.answering.rendering import extractive
 from docindex_dagster.core.errors import LLMError, LLMInvalidResponseError, QueryError, SourceError
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import ChatModel, Delta, Message, Tool, Usage
@@ -220,7 +220,7 @@ def changes_on_disk(sources: Mapping[str, Source]) -> Changes:
     def text(key: str, path: str) -> str:
         source, name = sources[key], name_to_path(path)
         try:
-            return flat(visible(decode(read_beneath(os.fsencode(source.folder()), name, source.most_bytes(name))).text))
+            return flat(make_visible(decode(read_beneath(os.fsencode(source.folder()), name, source.most_bytes(name))).text))
         except (OSError, SourceError):
             return ""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from docindex_dagster.answering.citations import Citation, evidence_of
 from docindex_dagster.answering.passages import Passage, Passages
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from docindex_dagster.search.context import Context, ContextPassage
 from docindex_dagster.search.query import FUNCTION_WORDS
 from docindex_dagster.stores.analysis import terms
@@ -138,7 +138,7 @@ class Reading:
 
     def _containing(self, found: ContextPassage) -> int | None:
         """Return the number of a shown passage that contains this one."""
-        text = visible(found.text)
+        text = make_visible(found.text)
         return next(
             (
                 one.number

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from docindex_dagster.search.context import Context, ContextPassage
 
 _Key: TypeAlias = tuple[str, str, int, int, str]
@@ -72,4 +72,4 @@ def _key(passage: Passage) -> _Key:
 
 def _numbered(passage: ContextPassage, number: int) -> Passage:
     values = {field.name: getattr(passage, field.name) for field in fields(passage)}
-    return Passage(**{**values, "text": visible(passage.text)}, number=number)
+    return Passage(**{**values, "text": make_visible(passage.text)}, number=number)

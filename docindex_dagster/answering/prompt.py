@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.safe_text import in_line, visible
+from docindex_dagster.core.safe_text import on_one_line, make_visible
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Message, Tool
 from docindex_dagster.search.model import CHANGED
@@ -76,7 +76,7 @@ def prompt(question: str, passages: Sequence[Passage], history: str = "", *, is_
         history: the repository's history (`answering/question.py`), if the question is about it.
         is_for_agent: whether the model has tools.
     """
-    asked, commits = visible(question).strip(), visible(history).strip()
+    asked, commits = make_visible(question).strip(), make_visible(history).strip()
     parts: list[Data | str] = [*map(data_of, passages)] or ["The search found no passages."]
     parts += [Data("history", commits)] if commits else []
     return Prompt(AGENT_SYSTEM if is_for_agent else SYSTEM, message([*parts, f"Question: {asked}"]))
@@ -94,28 +94,28 @@ def found(passages: Sequence[Passage], again: Sequence[int], text: str, note: st
     parts: list[Data | str] = [*map(data_of, passages)]
     if again:
         parts.append(f"Also found, and already shown: {''.join(f'[{number}]' for number in again)}.")
-    shown = visible(text).strip()
+    shown = make_visible(text).strip()
     parts += [Data("result", shown)] if shown else []
     return message([*(parts or ["Nothing was found."]), *filter(None, [note])])
 
 
 def failed(problem: str, note: str) -> str:
     """Build the message that says why a call failed. The reason may quote indexed text, so it counts as data."""
-    return message([Data("error", visible(problem).strip()), *filter(None, [note])])
+    return message([Data("error", make_visible(problem).strip()), *filter(None, [note])])
 
 
 def data_of(passage: Passage) -> Data:
     """Return a passage with a header that describes it."""
     details = [
         passage.kind,
-        in_line(passage.name or ""),
+        on_one_line(passage.name or ""),
         passage.language or "",
         f"page {passage.page}" if passage.page is not None else "",
         f"score {passage.score:.2f}",
         CHANGED if passage.stale else "",
         "cut" if passage.is_cut else "",
     ]
-    location = f"{passage.source} {in_line(passage.path)}:{passage.start_line}-{passage.end_line}"
+    location = f"{passage.source} {on_one_line(passage.path)}:{passage.start_line}-{passage.end_line}"
     return Data(f"passage {passage.number}", f"{location}\n{'; '.join(filter(None, details))}\n\n{passage.text}")
 
 

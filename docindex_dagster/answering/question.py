@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from docindex_dagster.answering import DEFAULT_TOKENS
-from docindex_dagster.core.safe_text import in_line, visible
+from docindex_dagster.core.safe_text import on_one_line, make_visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.context import Context
@@ -137,15 +137,15 @@ def git_context(reader: Reader, question: str, filters: CommitFilters | None = N
 
 def _line(row: Mapping[str, Any]) -> str:
     day = f"{row['committed_at']:%Y-%m-%d}" if row["committed_at"] else "no date"
-    return f"{row['commit'][:_SHORT_HASH]} {day} {in_line(row['author'])}: {in_line(row['subject'])}"
+    return f"{row['commit'][:_SHORT_HASH]} {day} {on_one_line(row['author'])}: {on_one_line(row['subject'])}"
 
 
 def _full_description(row: Mapping[str, Any]) -> str:
-    return f"{_line(row)}\n\n{visible(row['message']).strip()}\n\n{_stat(row, row['files'])}"
+    return f"{_line(row)}\n\n{make_visible(row['message']).strip()}\n\n{_stat(row, row['files'])}"
 
 
 def _stat(row: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> str:
-    lines = [f"{one['status']} {in_line(one['path'])}{_counts(one)}" for one in files]
+    lines = [f"{one['status']} {on_one_line(one['path'])}{_counts(one)}" for one in files]
     return "\n".join([f"{row['file_count']:,} files{_counts(row)}", *lines])
 
 

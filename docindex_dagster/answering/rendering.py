@@ -10,7 +10,7 @@ from itertools import groupby
 from docindex_dagster.answering.citations import Citation, State
 from docindex_dagster.answering.markdown import blocks, parser, plain_lines
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.core.safe_text import fence_around, in_line, visible
+from docindex_dagster.core.safe_text import fence_around, on_one_line, make_visible
 
 _MARK_SUFFIXES = {State.SUPPORTED: "", State.DOUBTFUL: "?", State.UNCHECKED: "", State.MISSING: " missing"}
 _MAX_PASSAGES = 5
@@ -30,7 +30,7 @@ def as_text(answer: str, citations: Sequence[Citation]) -> str:
     for (start, until), same_mark in groupby(citations, key=lambda citation: (citation.start, citation.end)):
         shown += [answer[end:start], "".join(map(_text_mark, same_mark))]
         end = until
-    return visible("".join([*shown, answer[end:]]))
+    return make_visible("".join([*shown, answer[end:]]))
 
 
 def as_html(answer: str, citations: Sequence[Citation], href: Callable[[Citation], str]) -> str:
@@ -42,7 +42,7 @@ def as_html(answer: str, citations: Sequence[Citation], href: Callable[[Citation
         href: returns the URL of a citation's lines; called only if the passage exists.
     """
     markdown = parser()
-    text = visible(plain_lines(answer))
+    text = make_visible(plain_lines(answer))
     tokens = markdown.parse(text)
     at = {start: list(same_mark) for start, same_mark in groupby(citations, key=lambda citation: citation.start)}
     for mark in (mark for block in list(blocks(tokens, text)) for mark in block.marks):
@@ -90,7 +90,7 @@ def _render_passage(passage: Passage) -> str:
     start, end = passage.span
     if passage.has_exact_lines:
         start, end = start + first, min(end, start + first + _MAX_LINES - 1)
-    location = f"{in_line(passage.path)}:{start}-{end}".replace("`", "'")
+    location = f"{on_one_line(passage.path)}:{start}-{end}".replace("`", "'")
     total = f", of {passage.start_line}-{passage.end_line}" if (start, end) != passage.span else ""
     return f"`{location}`{total}\n\n{_fence(text, passage.language or '')}\n\n[{passage.number}]"
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from docindex_dagster.core.platforms import refusal
-from docindex_dagster.core.safe_text import in_line, truncate_middle
+from docindex_dagster.core.safe_text import on_one_line, truncate_middle
 from docindex_dagster.core.urls import is_url
 
 INTERRUPTED = 130  # the exit code that shells report for a command ended by Ctrl-C
@@ -49,7 +49,7 @@ def greet(arguments: Sequence[str]) -> None:
     names = ["a repository" if is_url(word) else word for word in words[1:]]  # a URL may hold a password
     more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
     what = truncate_middle(", ".join(names[:_MAX_NAMES]), _MAX_LENGTH) + more if names else "all sources"
-    sys.stderr.write(in_line(f"docindex: indexing {what} …").encode("utf-8", "replace").decode() + "\n")
+    sys.stderr.write(on_one_line(f"docindex: indexing {what} …").encode("utf-8", "replace").decode() + "\n")
     sys.stderr.flush()
 
 

@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 from docindex_dagster import __version__
 from docindex_dagster.cli import completion, selected_project
 from docindex_dagster.core.errors import DocindexError, QueryError, is_debugging, start_debugging
-from docindex_dagster.core.safe_text import truncate_middle, visible
+from docindex_dagster.core.safe_text import truncate_middle, make_visible
 from docindex_dagster.core.trust import VARIABLE
 from docindex_dagster.render import console
 
@@ -74,9 +74,9 @@ def _load_command(name: str, place: str) -> Any:
     is_operation = module.startswith("operations.")
     found = getattr(import_module(f"docindex_dagster.{module if is_operation else f'cli.{module}'}"), attribute)
     if is_operation:
-        from docindex_dagster.cli.options import command_of
+        from docindex_dagster.cli.options import build_command
 
-        found = command_of(found)
+        found = build_command(found)
     if isinstance(found, typer.Typer):
         group: Any = typer.main.get_group(found)
         group.name = name
@@ -92,7 +92,7 @@ def _sanitized_usage_errors() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, _UsageError):
-            error.message = visible(truncate_middle(error.message))
+            error.message = make_visible(truncate_middle(error.message))
             if hasattr(error, "possibilities") and error.option_name in _GLOBAL_OPTIONS:  # an unknown option
                 error.message += "; put it before the command"
         raise

@@ -54,18 +54,18 @@ def ask(
         raise typer.BadParameter("enter a question, or pass --chat", param_hint="QUESTION")
     if chat and json:
         raise typer.BadParameter("cannot be combined with --chat", param_hint="--json")
-    from docindex_dagster.cli.chat import Asked, run_chat
+    from docindex_dagster.cli.chat import TerminalChat, run_chat
     from docindex_dagster.search.live_index import Live
 
     request = AskOptions.parse(**options)
-    text, view = search_targets.understood(words or [""], request.sources, yes=yes)
+    text, view = search_targets.resolve_targets(words or [""], request.sources, yes=yes)
 
     def filters(reader: "Reader") -> "Filters":
         return request.filters(replace(view, reader=reader, warn=lambda _: None))  # already warned below
 
     request.filters(view)  # reports an invalid filter before asking anything
     live, is_for_agent = Live(view.settings), request.agent
-    with closing(Asked(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as session:
+    with closing(TerminalChat(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as session:
         if chat:
             run_chat(session, text)
             return

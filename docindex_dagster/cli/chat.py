@@ -12,15 +12,15 @@ from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Step
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import DocindexError, LLMBudgetError, LLMError, QueryError
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.llm.chat import ChatModel, Delta, prepare
 from docindex_dagster.llm.providers import chat_model
 from docindex_dagster.render import console, console_answers
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import files_of
+from docindex_dagster.search.freshness import file_resolver
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import check_redirection, expanded
+from docindex_dagster.sources.paths import check_redirection, expand_user
 from docindex_dagster.stores.reader import Reader
 
 _PROMPT = "> "
@@ -33,7 +33,7 @@ _HELP = """\
 Anything else is a question, which may refer to the previous one."""
 
 
-class Asked:
+class TerminalChat:
     """A conversation whose answers are printed to the terminal as they arrive."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Asked:
         self.conversation = Conversation()
         self.last: Answer | None = None
         self._runner = asyncio.Runner()
-        self.shown = console_answers.AnswerPrinter(own.home, files_of(registry.sources(own)), is_streaming=sys.stdout.isatty())
+        self.shown = console_answers.AnswerPrinter(own.home, file_resolver(registry.sources(own)), is_streaming=sys.stdout.isatty())
 
     def close(self) -> None:
         """Close the model's connections."""
@@ -113,7 +113,7 @@ def _toolbox(live: Live, question: Question) -> Toolbox:
     return QuestionTools(live, question)
 
 
-def run_chat(asked: Asked, first: str) -> None:
+def run_chat(asked: TerminalChat, first: str) -> None:
     """Ask questions until the user quits.
 
     Args:
@@ -146,12 +146,12 @@ def run_chat(asked: Asked, first: str) -> None:
         line = ""
 
 
-def _run_line(asked: Asked, line: str) -> None:
+def _run_line(asked: TerminalChat, line: str) -> None:
     if not line.startswith("/"):
         asked.ask(line)
         return
     name, _, rest = line.partition(" ")
-    commands: dict[str, Callable[[Asked, str], None]] = {
+    commands: dict[str, Callable[[TerminalChat, str], None]] = {
         "/help": _help,
         "/sources": _sources,
         "/show": _show,
@@ -163,15 +163,15 @@ def _run_line(asked: Asked, line: str) -> None:
     commands[name](asked, rest.strip())
 
 
-def _help(_: Asked, _rest: str) -> None:
+def _help(_: TerminalChat, _rest: str) -> None:
     console.out.print(_HELP)
 
 
-def _sources(asked: Asked, _rest: str) -> None:
+def _sources(asked: TerminalChat, _rest: str) -> None:
     asked.shown.passages(asked.conversation.passages.kept)
 
 
-def _show(asked: Asked, number: str) -> None:
+def _show(asked: TerminalChat, number: str) -> None:
     found = asked.conversation.passages.numbered([int(number)]) if number.isdecimal() else ()
     if not found:
         raise QueryError(f"passage {number} not found; /sources lists them" if number else "expected /show N")
@@ -179,12 +179,12 @@ def _show(asked: Asked, number: str) -> None:
     console.plain(found[0].text)
 
 
-def _save(asked: Asked, name: str) -> None:
+def _save(asked: TerminalChat, name: str) -> None:
     if not name:
         raise QueryError("expected a file name: /save FILE")
     if not asked.conversation.turns:
         raise QueryError("nothing to save: the conversation is empty")
-    path = expanded(name)
+    path = expand_user(name)
     check_redirection(path, is_output=True)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -196,16 +196,16 @@ def _save(asked: Asked, name: str) -> None:
     console.out.print(f"saved as {name}")
 
 
-def _as_markdown(asked: Asked) -> str:
-    turns = [f"## {in_line(turn.question)}\n\n{turn.answer.strip()}\n" for turn in asked.conversation.turns]
+def _as_markdown(asked: TerminalChat) -> str:
+    turns = [f"## {on_one_line(turn.question)}\n\n{turn.answer.strip()}\n" for turn in asked.conversation.turns]
     cited = {number for turn in asked.conversation.turns for number in turn.cited}
     sources = [
-        f"{one.number}. {in_line(one.source)} `{in_line(one.path)}:{one.start_line}-{one.end_line}`"
+        f"{one.number}. {on_one_line(one.source)} `{on_one_line(one.path)}:{one.start_line}-{one.end_line}`"
         for one in asked.conversation.passages.numbered(cited)
     ]
     return "\n".join([*turns, *(["## Sources\n", *sources, ""] if sources else [])])
 
 
-def _new(asked: Asked, _rest: str) -> None:
+def _new(asked: TerminalChat, _rest: str) -> None:
     asked.begin_anew()
     console.out.print("started a new conversation")

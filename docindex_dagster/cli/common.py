@@ -16,7 +16,7 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.render import console
 from docindex_dagster.sources.paths import check_redirection, normal
@@ -70,11 +70,11 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
     if settings.storage.url is not None:
         from docindex_dagster.objects import shared_stores
 
-        with shared_stores.opened(settings, None, owner, console.report_wait) as opened:
+        with shared_stores.open_for_publishing(settings, None, owner, console.report_wait) as opened:
             yield opened.layout
             opened.push()
         return
-    with access.writing(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=console.report_wait):
+    with access.writable_home(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=console.report_wait):
         yield layout
 
 
@@ -83,7 +83,7 @@ def has_recorded_runs(layout: Layout) -> bool:
     return layout.home.is_dir() and ("DAGSTER_HOME" in os.environ or layout.dagster.is_dir())
 
 
-def listed(settings: Settings) -> tuple[str, ...]:
+def register_project(settings: Settings) -> tuple[str, ...]:
     """Add the project to the user's list of projects. Return warnings if that fails."""
     from docindex_dagster.sources import projects
 
@@ -131,7 +131,7 @@ def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:
         sources = " and ".join(f"{source.key} ({source.path})" for source in shared)
         _ask(f"{folder} overlaps {sources}: files in both would be indexed twice", yes=yes)
     if folder_checks.has_no_files(settings, folder):
-        _ask(f"nothing in {folder} would be indexed: {folder_checks.WHAT_COUNTS}", yes=yes)
+        _ask(f"nothing in {folder} would be indexed: {folder_checks.INDEXABLE_FILES}", yes=yes)
 
 
 def check_size(folder: Path, *, yes: bool) -> None:
@@ -154,7 +154,7 @@ def check_size(folder: Path, *, yes: bool) -> None:
 def _ask(warning: str, *, yes: bool) -> None:
     if yes or not _is_terminal():
         console.warning(warning)
-    elif not typer.confirm(f"{in_line(warning)}. Index it anyway?", err=True):
+    elif not typer.confirm(f"{on_one_line(warning)}. Index it anyway?", err=True):
         raise typer.Exit(1)
 
 

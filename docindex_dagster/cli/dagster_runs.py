@@ -11,9 +11,9 @@ from urllib.parse import unquote
 
 import yaml
 
-from docindex_dagster.cli.common import has_recorded_runs, listed
+from docindex_dagster.cli.common import has_recorded_runs, register_project
 from docindex_dagster.core import errors, events, interrupts
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.files import atomic_write, reporting_full_disk
 from docindex_dagster.core.garbage_collection import frozen_import
@@ -83,7 +83,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
         from docindex_dagster.defs import dead_runs
 
     lock = Layout(settings.home).instance_lock
-    with reporting_full_disk(settings.home), writing(settings):
+    with reporting_full_disk(settings.home), writable_home(settings):
         with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
             home = dagster_home(settings)
             try:
@@ -143,7 +143,7 @@ def index(
 
     request = operation.IndexRequest(mode=mode, paths=list(only))
     outcome = operation.index(settings, key, request, launched_by, begun)
-    return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
+    return replace(outcome, warnings=(*outcome.warnings, *register_project(settings))) if outcome.succeeded else outcome
 
 
 def request_index_run(
@@ -188,7 +188,7 @@ def request_runs(
         yield lambda key: follow_request(settings, requests[key], opened)
 
 
-def taken_out(settings: Settings) -> set[str]:
+def removed_keys(settings: Settings) -> set[str]:
     """Return the keys of declared sources that a user removed from the index."""
     from docindex_dagster.defs import shared
 
@@ -281,7 +281,7 @@ class RecordedRuns:
         from docindex_dagster.defs import recorded_runs
 
         with instance(self._settings) as opened:
-            return recorded_runs.one(opened, self._settings, run_id)
+            return recorded_runs.find_job(opened, self._settings, run_id)
 
     def cancel(self, run_id: str) -> None:
         """Stop a run.
@@ -296,7 +296,7 @@ class RecordedRuns:
             recorded_runs.cancel(opened, self._settings, run_id)
 
 
-def jobs_of(settings: Settings, *, is_on: bool = True) -> "Jobs":
+def job_queue(settings: Settings, *, is_on: bool = True) -> "Jobs":
     """Return the job queue of `docindex serve`, not yet opened; see `Jobs`."""
     from docindex_dagster.serving.jobs.queue import Jobs
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from docindex_dagster.cli.common import Json, Sources, reader_of
 from docindex_dagster.cli.selected_project import load_project
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.evaluation import COMMITS, QUESTIONS
 from docindex_dagster.render import console
 from docindex_dagster.search.model import RETRIEVING, Mode
@@ -76,7 +76,7 @@ def evaluate(
     by language, and the questions with the worst results.
     """
     from docindex_dagster.evaluation.configuration import Configuration, read_configuration
-    from docindex_dagster.evaluation.run import Wanted, find_questions
+    from docindex_dagster.evaluation.run import QuestionSelection, find_questions
     from docindex_dagster.evaluation.run import evaluate as evaluated
     from docindex_dagster.search.scope import keys_of
 
@@ -87,7 +87,7 @@ def evaluate(
     second = None if compare is None else read_configuration(first, compare)
     reader = reader_of(settings)
     keys = keys_of(settings, reader.generation, source or (), all_sources=all_sources)
-    wanted = Wanted(keys, commits, questions or None, seed, file)
+    wanted = QuestionSelection(keys, commits, questions or None, seed, file)
     started = time.perf_counter()
     sample = find_questions(settings, reader, wanted, console.warning)
     if console.err.is_terminal:
@@ -111,7 +111,7 @@ def _reranked(settings: "Settings", rerank: str | None) -> "Settings":
 
 def _show(found: "Evaluation") -> None:
     for origin in found.origins:
-        console.out.print(in_line(origin))
+        console.out.print(on_one_line(origin))
     if found.left_out:
         skipped = console.count(found.left_out, "question")
         console.out.print(f"{skipped} skipped: their answers are not in the second index")
@@ -169,10 +169,10 @@ def _signed(found: "Interval") -> str:
 
 def _answer(answer: "Answer") -> None:
     question = answer.question
-    line = Text(f"{answer.scores.ndcg_10:.3f} ", "dim").append(in_line(question.text), "bold")
-    console.out.print(line.append(in_line(f"  {question.name}"), "dim"))
+    line = Text(f"{answer.scores.ndcg_10:.3f} ", "dim").append(on_one_line(question.text), "bold")
+    console.out.print(line.append(on_one_line(f"  {question.name}"), "dim"))
     expected = (f"{target}{_rank(rank)}" for target, rank in zip(question.targets, answer.ranks, strict=True))
-    console.out.print(Text(in_line(f"   expected {', '.join(expected)}")))
+    console.out.print(Text(on_one_line(f"   expected {', '.join(expected)}")))
     _found("   found   ", answer)
 
 
@@ -182,4 +182,4 @@ def _rank(rank: int | None) -> str:
 
 def _found(label: str, answer: "Answer") -> None:
     places: Sequence[str] = [str(place) for place in answer.places[:_MAX_PLACES]]
-    console.out.print(Text(in_line(f"{label} {', '.join(places) or 'nothing'}"), "dim"))
+    console.out.print(Text(on_one_line(f"{label} {', '.join(places) or 'nothing'}"), "dim"))

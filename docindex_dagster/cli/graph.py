@@ -23,7 +23,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError, SettingsError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.safe_text import command, in_line
+from docindex_dagster.core.safe_text import command, on_one_line
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import analysis
@@ -35,8 +35,8 @@ from docindex_dagster.operations.graph import GraphRequest, Question, resolve_no
 from docindex_dagster.operations.graph import graph as ask
 from docindex_dagster.operations.view import View
 from docindex_dagster.render import console
-from docindex_dagster.render.console import Place, shown_path
-from docindex_dagster.search.freshness import files_of
+from docindex_dagster.render.console import Place, display_path
+from docindex_dagster.search.freshness import file_resolver
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
@@ -174,7 +174,7 @@ def _counts(counts: dict[str, int]) -> str:
 def _answer(question: Question, *, json: bool, **options: Any) -> None:
     """Print the edges that answer a question, grouped by matching symbol, or say that nothing is known."""
     view = view_of(load_project())
-    found, file_of = ask(view, question, GraphRequest.parse(**options)), files_of(view.declared)
+    found, file_of = ask(view, question, GraphRequest.parse(**options)), file_resolver(view.declared)
     if json:
         console.as_json([{**asdict(step), "file": file_of(step.source, step.path)} for step in found.steps])
         for sentence in found.notes:
@@ -183,22 +183,22 @@ def _answer(question: Question, *, json: bool, **options: Any) -> None:
     has_several = len({step.symbol for step in found.steps}) + len(found.unanswered) > 1
     for symbol, steps in groupby(without_repeats(found.steps), key=attrgetter("symbol")):
         if has_several:
-            console.out.print(Text(in_line(symbol), "bold cyan"), soft_wrap=True)
+            console.out.print(Text(on_one_line(symbol), "bold cyan"), soft_wrap=True)
         for step in steps:
             at = Place(step.source, step.path, step.line, file_of(step.source, step.path))
             _show(step, at, view.settings.home, names_source=found.graph.has_several_sources)
     for sentence in found.notes:
-        console.out.print(in_line(sentence), soft_wrap=True)
+        console.out.print(on_one_line(sentence), soft_wrap=True)
 
 
 def _show(step: Step, at: Place, home: Path, *, names_source: bool) -> None:
     """Print an edge: its location, then the edge, indented by its distance."""
     how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
     line = Text("  " * (step.depth - 1)).append_text(console.place(at, home))
-    line.append(in_line(f"  {_short(step.subject, step)} {step.predicate} {_short(step.object, step)}"), "default")
-    is_named = bool(shown_path(at, home)[1])
+    line.append(on_one_line(f"  {_short(step.subject, step)} {step.predicate} {_short(step.object, step)}"), "default")
+    is_named = bool(display_path(at, home)[1])
     source = f"  {step.source}" if names_source and not is_named else ""
-    line.append(in_line(f"{source}  {how}"), "dim")
+    line.append(on_one_line(f"{source}  {how}"), "dim")
     console.out.print(line, soft_wrap=True)
 
 
@@ -251,7 +251,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
         found = import_calls(opened, source.path.resolve(), _chunks(layout, source.key))
         table.add(layout, source.key, found.table)
     for sentence in found.refusals():
-        console.err.print(in_line(sentence), soft_wrap=True)
+        console.err.print(on_one_line(sentence), soft_wrap=True)
     sites = found.table.num_rows
     known = f"{found.known:,} of {sites:,} calls" + (f" ({found.known / sites:.0%})" if sites else "")
     summary = f"{source.key}: {len(found.files):,} files indexed by {found.tool}, which resolves {known}"
@@ -267,12 +267,12 @@ def export_index(settings: Settings, graph: OpenGraph, name: str | None, output:
         ScipError: There is no output file, and standard output is a terminal.
         OSError: The file cannot be written.
     """
-    from docindex_dagster.graph.scip.exporting import exported
+    from docindex_dagster.graph.scip.exporting import export_as_scip
 
     if output is None and sys.stdout.isatty():
         raise ScipError("SCIP is a binary format: name an output file, or redirect the output")
     source, layout = _resolve_source(settings, name), Layout(settings.home)
-    found = exported(graph, source.key, source.path.resolve(), _chunks(layout, source.key), __version__)
+    found = export_as_scip(graph, source.key, source.path.resolve(), _chunks(layout, source.key), __version__)
     if found.left_out:
         count = len(found.left_out)
         console.err.print(f"skipped {count:,} files that changed since they were indexed", soft_wrap=True)

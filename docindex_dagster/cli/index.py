@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, completion, progress
-from docindex_dagster.cli.common import Json, Yes, listed
+from docindex_dagster.cli.common import Json, Yes, register_project
 from docindex_dagster.cli.selected_project import chosen, load_settings
 from docindex_dagster.core import events
-from docindex_dagster.core.errors import DeclaredError, SourceError
+from docindex_dagster.core.errors import AlreadyDeclaredError, SourceError
 from docindex_dagster.core.events import Listener
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.safe_text import command
@@ -21,7 +21,7 @@ from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_l
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.render import console
 from docindex_dagster.sources import registry, removed_sources
-from docindex_dagster.sources.paths import expanded, normal
+from docindex_dagster.sources.paths import expand_user, normal
 from docindex_dagster.status.summary import summary_of, summary_of_up_to_date
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def index(
     settled = _find_up_to_date(settings, remaining, quiet=json) if is_plain and remaining else {}
     unsettled = {key: names for key, names in remaining.items() if key not in settled}
     if unsettled:
-        leaving = progress.leaving([*unsettled][-1])
+        leaving = progress.detach_listener([*unsettled][-1])
         results = index_sources(settings, unsettled, mode=mode, quiet=json, listener=leaving)
         summaries |= {summary["source"]: summary for summary in results}
     elif remaining:  # otherwise the watching process does it
@@ -163,22 +163,22 @@ def _all_declared(settings: Settings) -> dict[str, set[str]]:
 
 def _removed_keys(settings: Settings) -> set[str]:
     if settings.storage.url is None:
-        return removed_sources.all_of(Layout(settings.home))
+        return removed_sources.removed_keys(Layout(settings.home))
     from docindex_dagster.cli import dagster_runs
 
-    return dagster_runs.taken_out(settings)
+    return dagster_runs.removed_keys(settings)
 
 
 def _delegate_to_watcher(
     settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet: bool
 ) -> dict[str, dict[str, Any]]:
     """Return the summaries of the sources that a watching process updated, always in full."""
-    from docindex_dagster.cli.watch_client import handed_over
+    from docindex_dagster.cli.watch_client import delegate_to_watcher
 
     def show(summary: Mapping[str, Any]) -> None:
         _show(summary, quiet=quiet, report_failure=console.failure)
 
-    return handed_over(settings, wanted, show, quiet=quiet) if settings.storage.url is None else {}
+    return delegate_to_watcher(settings, wanted, show, quiet=quiet) if settings.storage.url is None else {}
 
 
 def _find_up_to_date(
@@ -202,7 +202,7 @@ def _find_up_to_date(
         if state is not None:
             found[key] = summary_of_up_to_date(key, state, time.monotonic() - started)
             if not quiet:
-                console.out.print(sentence_of(found[key]))
+                console.out.print(format_summary(found[key]))
     return found
 
 
@@ -210,7 +210,7 @@ def _run_maintenance(settings: Settings) -> None:
     """Do the maintenance that runs and publications defer."""
     from docindex_dagster.stores import link_files, maintenance
 
-    for warning in listed(settings):
+    for warning in register_project(settings):
         console.warning(warning)
     maintenance.bring_up_to_date(Layout(settings.home))
     link_files.bring_up_to_date(Layout(settings.home))
@@ -227,16 +227,16 @@ def index_sources(
 ) -> list[dict[str, Any]]:
     """Index each source, or some of its files, one after the other. A failure does not stop the others."""
     from docindex_dagster.cli import dagster_runs
-    from docindex_dagster.core.access import writing
+    from docindex_dagster.core.access import writable_home
     from docindex_dagster.stores import link_files, maintenance
 
     summaries = []
-    with writing(settings) as layout, dagster_runs.request_runs(settings, wanted, mode) as follow:
+    with writable_home(settings) as layout, dagster_runs.request_runs(settings, wanted, mode) as follow:
         for number, (key, names) in enumerate(wanted.items(), start=1):
             started = time.monotonic()
             position = f"{number} of {len(wanted)}" if len(wanted) > 1 else ""
             try:
-                with progress.shown(key, position, quiet=quiet), events.listening(listener):
+                with progress.report_progress(key, position, quiet=quiet), events.listening(listener):
                     outcome = (
                         follow(key)
                         if follow
@@ -260,7 +260,7 @@ def _show(summary: Mapping[str, Any], *, quiet: bool, report_failure: Callable[[
     for reason in summary["failures"]:
         report_failure(f"{summary['source']}: {reason}")
     if summary["succeeded"] and not quiet:
-        console.out.print(sentence_of(summary))
+        console.out.print(format_summary(summary))
 
 
 def _file(argument: str) -> tuple[str, str] | None:
@@ -298,7 +298,7 @@ def _file(argument: str) -> tuple[str, str] | None:
 def _resolve_argument(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     """Return the keys that an argument refers to, and whether it was declared now, as new folders and URLs are."""
     settings = load_settings(by_url=False)
-    folder = expanded(argument)
+    folder = expand_user(argument)
     looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
     if is_url(argument) and not os.path.lexists(folder):
         known = [source.key for source in registry.sources_following(settings, argument)]
@@ -309,7 +309,7 @@ def _resolve_argument(argument: str, *, yes: bool) -> tuple[list[str], bool]:
         return [registry.find(settings, argument).key], False
     if (children := _children(settings, folder)) is not None:
         return children, False
-    around = registry.containing(settings, folder, through_links=False) if folder.is_dir() else None
+    around = registry.source_containing(settings, folder, through_links=False) if folder.is_dir() else None
     if around is not None:
         return [around.key], False
     from docindex_dagster.cli.common import check_folder
@@ -317,8 +317,8 @@ def _resolve_argument(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     check_folder(settings, folder, yes=yes)
     try:
         return _declare(argument), True
-    except DeclaredError:  # another process declared it first
-        around = registry.containing(load_settings(by_url=False), folder)
+    except AlreadyDeclaredError:  # another process declared it first
+        around = registry.source_containing(load_settings(by_url=False), folder)
         if around is None:
             raise
         return [around.key], False
@@ -351,7 +351,7 @@ def _declare(place: str) -> list[str]:
     return keys
 
 
-def sentence_of(summary: Mapping[str, Any]) -> str:
+def format_summary(summary: Mapping[str, Any]) -> str:
     """Format the summary of a successful run as one line."""
     changes = ", ".join(f"{summary[name]:,} {name}" for name in ("added", "changed", "removed") if summary[name])
     files, chunks = console.count(summary["files"], "file"), console.count(summary["chunks"], "chunk")

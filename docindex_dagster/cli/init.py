@@ -9,17 +9,17 @@ import typer
 from docindex_dagster.cli import INTERRUPTED, progress
 from docindex_dagster.cli.common import Json, Yes
 from docindex_dagster.cli.selected_project import chosen
-from docindex_dagster.core.errors import DeclaredError, NotARepositoryRootError, SourceError
+from docindex_dagster.core.errors import AlreadyDeclaredError, NotARepositoryRootError, SourceError
 from docindex_dagster.core.privileges import reads_outside
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.core.trust import check_project
 from docindex_dagster.render import console
-from docindex_dagster.sources.paths import check_redirection, expanded, normal
+from docindex_dagster.sources.paths import check_redirection, expand_user, normal
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
-    from docindex_dagster.sources.folder_checks import SkippedEntries, Outlook
+    from docindex_dagster.sources.folder_checks import SkippedEntries, SourcePreview
     from docindex_dagster.sources.model import Source
 
 _MAX_LANGUAGES = 6  # languages per type of file
@@ -58,7 +58,7 @@ def init(
         return
     if dry_run:
         console.plain(text)
-    console.out.print(f"{'would write' if dry_run else 'wrote'} {file}, which declares {in_line(source.key)}")
+    console.out.print(f"{'would write' if dry_run else 'wrote'} {file}, which declares {on_one_line(source.key)}")
     _show(outlook, settings)
 
 
@@ -70,19 +70,19 @@ def _root(folder: Path | None) -> Path:
         DeclaredError: The folder has a project, or, if none is given, is inside one.
     """
     if folder is not None:
-        check_redirection(expanded(folder))
-        root = normal(expanded(folder))
+        check_redirection(expand_user(folder))
+        root = normal(expand_user(folder))
         if not root.is_dir():
             raise SourceError(f"{root} is not a folder" if root.exists() else f"{root} not found")
         if os.path.lexists(root / CONFIG_NAME):
-            raise DeclaredError(_exists_message(root))
+            raise AlreadyDeclaredError(_exists_message(root))
         return root
     choice = chosen(by_folder=False)
     if (choice.root / CONFIG_NAME).is_file():
-        raise DeclaredError(_exists_message(choice.root) + _separate_project_hint(choice.root))
+        raise AlreadyDeclaredError(_exists_message(choice.root) + _separate_project_hint(choice.root))
     root = next((parent for parent in (choice.root, *choice.root.parents) if (parent / ".git").exists()), choice.root)
     if root != choice.root:
-        console.err.print(in_line(f"using {root}, the root of the git work tree"))
+        console.err.print(on_one_line(f"using {root}, the root of the git work tree"))
     return root
 
 
@@ -127,7 +127,7 @@ def _preview(source: "Source", *, quiet: bool) -> "Outlook":
             f"cannot index {source.path}: its .git has links or borrows objects; `docindex index .` explains why"
         )
     try:
-        with progress.shown(source.key, quiet=quiet):
+        with progress.report_progress(source.key, quiet=quiet):
             return preview_source(source)
     except KeyboardInterrupt:
         console.failure("interrupted; nothing was written")
@@ -143,7 +143,7 @@ def _show(outlook: "Outlook", settings: "Settings") -> None:
     from docindex_dagster.sources import folder_checks
 
     if not outlook.files:
-        console.warning(f"only {CONFIG_NAME} would be indexed: {folder_checks.WHAT_COUNTS}")
+        console.warning(f"only {CONFIG_NAME} would be indexed: {folder_checks.INDEXABLE_FILES}")
     size = f"{outlook.megabytes:,.1f} MB"
     console.out.print(f"\nwould index {console.count(outlook.files, 'file')}, {size}, and {CONFIG_NAME} itself")
     rows = [
@@ -181,12 +181,12 @@ def _how_many(out: "LeftOut") -> str:
 
 
 def _such_as(out: "LeftOut") -> str:
-    return ", ".join(map(in_line, out.examples)) + (", …" if out.files + out.folders > len(out.examples) else "")
+    return ", ".join(map(on_one_line, out.examples)) + (", …" if out.files + out.folders > len(out.examples) else "")
 
 
 def _estimate(outlook: "Outlook", settings: "Settings") -> str:
     """Return an estimate for the duration of the first run, and its basis."""
-    from docindex_dagster.sources.folder_checks import CHUNKS_PER_SECOND, START_S
+    from docindex_dagster.sources.folder_checks import CHUNKS_PER_SECOND, STARTUP_S
 
     (low, high), (slow, fast) = outlook.seconds, CHUNKS_PER_SECOND
     if high < _MINUTE * 2:
@@ -197,7 +197,7 @@ def _estimate(outlook: "Outlook", settings: "Settings") -> str:
     other = settings.embedding.provider
     model = "" if other == "static" else f"; the {other} model was not measured and is slower"
     return (
-        f"the first `docindex index` may take {span}: {START_S} s to start, then {chunks} chunks at {slow} to {fast} "
+        f"the first `docindex index` may take {span}: {STARTUP_S} s to start, then {chunks} chunks at {slow} to {fast} "
         f"per second, as measured on six repositories with two cores (benchmarks/README.md){model}"
     )
 

@@ -19,7 +19,7 @@ from docindex_dagster.core import access
 from docindex_dagster.core.errors import StoreError, first_line
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
-from docindex_dagster.core.safe_text import escaped, in_line
+from docindex_dagster.core.safe_text import escape_json, on_one_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.render import console
 from docindex_dagster.sources import registry
@@ -133,7 +133,7 @@ def _notes(layout: Layout) -> list[_Note]:
 
     notes = []
     for entry in catalog.entries(layout):
-        if limits := catalog.lacks(entry):
+        if limits := catalog.index_limitations(entry):
             chunks = tables.read(layout.table("chunks", entry.source)) if entry.fallbacks else None
             files = fallbacks(chunks) if chunks is not None else {}
             notes.append(_Note(entry.source, "; ".join(limits), _without_edges(layout, entry) | files))
@@ -156,7 +156,7 @@ def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
 def _show_note(note: _Note) -> None:
     console.out.print(f"note: {note.source}: {note.text}")
     for path, reason in islice(note.files.items(), _MAX_FILES):
-        console.out.print(f"  {in_line(path)}: {in_line(reason)}")
+        console.out.print(f"  {on_one_line(path)}: {on_one_line(reason)}")
     if len(note.files) > _MAX_FILES:
         console.out.print(f"  {len(note.files) - _MAX_FILES:,} more; `docindex doctor --json` lists all")
 
@@ -228,7 +228,7 @@ def rollback() -> None:
     settings = load_project()
     with publication(settings, "rollback") as layout:
         generation = roll_back(layout)
-    with access.writing(settings):
+    with access.writable_home(settings):
         catalog.rebuild(layout, owner="docindex rollback")
     console.out.print(f"restored generation {generation.number}; run `docindex rollback` again to undo this")
     change = source_status.change_of_model(settings)
@@ -272,16 +272,16 @@ def support(
     Nothing is sent. Read the report before you share it.
     """
     from docindex_dagster.cli import dagster_runs, selected_project
-    from docindex_dagster.status.support_report import Wanted, report
+    from docindex_dagster.status.support_report import ReportOptions, report
 
     if output is not None and output.is_dir():
         raise typer.BadParameter(f"{output} is a folder; expected a file", param_hint="--output")
     found = report(
         selected_project.load_settings,
         dagster_runs.outcomes,
-        Wanted(__version__, has_paths=paths, is_verified=not quick),
+        ReportOptions(__version__, has_paths=paths, is_verified=not quick),
     )
-    text = escaped(json_.dumps(found, indent=1, ensure_ascii=False)) if json else "\n".join(_lines(found))
+    text = escape_json(json_.dumps(found, indent=1, ensure_ascii=False)) if json else "\n".join(_lines(found))
     if output is None:
         console.plain(text)
         return
@@ -293,13 +293,13 @@ def support(
 def _lines(values: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
     """Yield a line per value, indented below the keys that contain it."""
     for name, value in values.items():
-        at = f"{_INDENT * depth}{in_line(str(name))}:"
+        at = f"{_INDENT * depth}{on_one_line(str(name))}:"
         if isinstance(value, Mapping) and value:
             yield at
             yield from _lines(value, depth + 1)
         elif isinstance(value, list) and value:
             yield at
-            yield from (f"{_INDENT * (depth + 1)}{in_line(str(item))}" for item in value)
+            yield from (f"{_INDENT * (depth + 1)}{on_one_line(str(item))}" for item in value)
         else:
             yield f"{at} {_shown(value)}"
 
@@ -309,4 +309,4 @@ def _shown(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return in_line(str(value))
+    return on_one_line(str(value))

@@ -13,7 +13,7 @@ from docindex_dagster.cli.common import Json, output_file, utf8
 from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.selected_project import load_project
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.safe_text import in_line, visible
+from docindex_dagster.core.safe_text import on_one_line, make_visible
 from docindex_dagster.operations.memory import RecallRequest
 from docindex_dagster.render import console
 
@@ -134,7 +134,7 @@ def forget(
     forgotten = memory.forget(message=message, session=session, everything=everything)
     memory.close()
     if not json:
-        what = in_line(f"{forgotten.what} {forgotten.value}".rstrip())
+        what = on_one_line(f"{forgotten.what} {forgotten.value}".rstrip())
         console.out.print(f"{forgotten.domain}: forgot {console.count(forgotten.messages, 'message')} ({what})")
     receipt = _erase(memory.bound) if erase else None
     if json:
@@ -266,18 +266,18 @@ def show_ingested(one: "Ingested") -> None:
         console.out.print("the text is blank: nothing was stored")
         return
     again = "  already stored" if one.is_repeat else ""
-    console.out.print(Text(in_line(f"{one.domain}  {one.session}  message {one.message_id}{again}")))
+    console.out.print(Text(on_one_line(f"{one.domain}  {one.session}  message {one.message_id}{again}")))
     counts = ", ".join(
         console.count(number, noun)
         for number, noun in ((one.chunks, "chunk"), (one.concepts, "concept"), (one.edges, "edge"))
     )
-    found = f": {in_line(', '.join(one.extracted))}" if one.extracted else ""
+    found = f": {on_one_line(', '.join(one.extracted))}" if one.extracted else ""
     console.out.print(Text(f"   {counts} (extraction {one.extraction}), {one.latency_ms:.1f} ms{found}", "dim"))
     if one.problem:
         console.warning(f"cannot look up the code it mentions: {one.problem}")
     for anchor in one.anchors:
         console.out.print(
-            Text(in_line(f"   mentions {anchor.source} {anchor.path} {anchor.name or ''}".rstrip()), "cyan")
+            Text(on_one_line(f"   mentions {anchor.source} {anchor.path} {anchor.name or ''}".rstrip()), "cyan")
         )
 
 
@@ -289,18 +289,18 @@ def show_recalled(found: "Recalled") -> None:
         _show_message(rank, one)
     if not found.messages:
         console.out.print("no matching messages")
-    console.listed(found.code, load_project().home, with_source=True)
+    console.print_results(found.code, load_project().home, with_source=True)
 
 
 def _show_message(rank: int, one: "Remembered") -> None:
     from docindex_dagster.render.memory_markdown import moment
 
-    head = Text.assemble((f"{rank:2} ", "dim"), (in_line(f"{one.domain}  {one.session}"), "bold cyan"))
-    head.append(in_line(f"  {one.role} {one.tool}".rstrip()), "green").append(f"  {moment(one.at)}", "dim")
+    head = Text.assemble((f"{rank:2} ", "dim"), (on_one_line(f"{one.domain}  {one.session}"), "bold cyan"))
+    head.append(on_one_line(f"  {one.role} {one.tool}".rstrip()), "green").append(f"  {moment(one.at)}", "dim")
     console.out.print(head)
     signals = ", ".join(name for name, _ in one.signals)
     console.out.print(Text(f"   {one.score:.4f}  message {one.message_id}  {signals}".rstrip(), "dim"))
-    for line in visible(one.text).split("\n"):
+    for line in make_visible(one.text).split("\n"):
         if line.strip():
             console.out.print(Text(f"   {line}"), soft_wrap=True)
     for anchored in one.anchors:
@@ -308,13 +308,13 @@ def _show_message(rank: int, one: "Remembered") -> None:
 
 
 def _show_anchor(one: "Anchored") -> None:
-    from docindex_dagster.render.memory_markdown import now
+    from docindex_dagster.render.memory_markdown import current_state
 
-    console.out.print(Text(in_line(f"   mentions {now(one)}"), "cyan" if one.state == "fresh" else "yellow"))
+    console.out.print(Text(on_one_line(f"   mentions {current_state(one)}"), "cyan" if one.state == "fresh" else "yellow"))
     if one.dependents is not None:
         console.out.print(Text(f"      dependents: {one.dependents:,}", "dim"))
     for step in one.impact:
-        console.out.print(Text(in_line(f"      {step.subject} {step.predicate} it  {step.place}"), "dim"))
+        console.out.print(Text(on_one_line(f"      {step.subject} {step.predicate} it  {step.place}"), "dim"))
 
 
 def show_status(domains: "Sequence[DomainStatus]") -> None:

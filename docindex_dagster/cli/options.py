@@ -59,7 +59,7 @@ def request_options(
     )
 
 
-def command_of(operation: Listing[Any]) -> Callable[..., None]:
+def build_command(operation: Listing[Any]) -> Callable[..., None]:
     """Return the command for an operation that lists results."""
     argument = next(parameters_from_fields(operation.request))
     description = typer.Argument(
@@ -81,7 +81,7 @@ def command_of(operation: Listing[Any]) -> Callable[..., None]:
         if json:
             console.as_json(found)
         else:
-            console.listed(found, view.settings.home, operation.nothing, with_source=request.has_several(view))
+            console.print_results(found, view.settings.home, operation.nothing, with_source=request.has_several(view))
 
     command.__doc__ = operation.summary
     return command

@@ -16,7 +16,7 @@ from rich.table import Column
 from docindex_dagster.cli import INTERRUPTED, READY
 from docindex_dagster.core import events
 from docindex_dagster.core.locks import Step
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.render.console import count, err, warning
 
 _INTERVAL_S = 5.0  # between two progress lines in a log
@@ -24,7 +24,7 @@ _BAR = 12  # character cells
 
 
 @contextmanager
-def shown(source: str, position: str = "", *, quiet: bool = False) -> Iterator[None]:
+def report_progress(source: str, position: str = "", *, quiet: bool = False) -> Iterator[None]:
     """Show the progress of a run inside the block.
 
     Args:
@@ -58,7 +58,7 @@ def _show_searchable(event: events.Event) -> None:
 @contextmanager
 def _live(source: str, position: str) -> Iterator[None]:
     """Show a line that disappears when the block ends; messages are printed above it."""
-    name = in_line(f"{source} ({position})" if position else source)
+    name = on_one_line(f"{source} ({position})" if position else source)
     what = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
     columns = (SpinnerColumn(), BarColumn(bar_width=_BAR), TimeElapsedColumn(), what)
     with Progress(*columns, console=err, transient=True) as line:
@@ -140,7 +140,7 @@ def _exit_code() -> int:
             return INTERRUPTED
 
 
-def leaving(last: str) -> Callable[[events.Event], None]:
+def detach_listener(last: str) -> Callable[[events.Event], None]:
     """Return a listener for the background process that detaches it once the last source is searchable."""
     ready = os.environ.pop(READY, None)
 

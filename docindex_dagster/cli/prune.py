@@ -67,7 +67,7 @@ def _objects(settings: Settings, *, remove: bool) -> "list[Listed] | None":
     from docindex_dagster.objects import garbage_collection
     from docindex_dagster.objects.shared_stores import configured_bucket
 
-    return (garbage_collection.collect if remove else garbage_collection.unnamed)(configured_bucket(settings))
+    return (garbage_collection.collect if remove else garbage_collection.unreferenced_objects)(configured_bucket(settings))
 
 
 def _orphans(layout: Layout, *, erase: bool) -> "list[Orphan]":
@@ -107,9 +107,9 @@ def _show_erased(settings: Settings, found: "list[Orphan]") -> None:
     if settings.storage.url is None:
         console.err.print("erased all texts that are no longer indexed; rollback is no longer possible")
         return
-    from docindex_dagster.objects.contents import LONGEST
+    from docindex_dagster.objects.contents import MAX_UNREFERENCED_AGE
 
-    hours = LONGEST.total_seconds() / 3600
+    hours = MAX_UNREFERENCED_AGE.total_seconds() / 3600
     console.err.print(
         "no index refers to texts that are no longer indexed, and rollback is no longer possible; objects younger than "
         f"{hours:.0f} hours are deleted by the first prune after that, and copies on workers by their next runs"

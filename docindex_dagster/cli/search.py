@@ -112,7 +112,7 @@ def search(
     if good is not None and (is_listing or context is not None):
         raise typer.BadParameter("only applies to ranked results", param_hint="--good")
 
-    text, view = search_targets.understood(query, request.sources, yes=yes, wants_graph=request.mode == "graph")
+    text, view = search_targets.resolve_targets(query, request.sources, yes=yes, wants_graph=request.mode == "graph")
     request = request.model_copy(update={"query": text})
     if is_listing:
         everything = 0 if count or files else _MAX_MATCHES if top_k is None else top_k
@@ -131,7 +131,7 @@ def search(
         console.as_json(found)
         return
     with_source = request.has_several(view)
-    console.listed(found, view.settings.home, "nothing found", with_source=with_source, explain=explain)
+    console.print_results(found, view.settings.home, "nothing found", with_source=with_source, explain=explain)
 
 
 def _pack(view: "View", request: SearchRequest, tokens: int, *, as_json: bool) -> None:

@@ -10,14 +10,14 @@ from docindex_dagster.cli import INTERRUPTED, common, progress, selected_project
 from docindex_dagster.cli.common import reader_of, view_of
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.operations.view import View
 from docindex_dagster.render import console
 from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import folder_checks, registry
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import check_redirection, expanded
+from docindex_dagster.sources.paths import check_redirection, expand_user
 from docindex_dagster.sources.projects import Choice, choose
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader
@@ -25,7 +25,7 @@ from docindex_dagster.stores.reader import Reader
 _EXPLICIT = ("/", "./", "../", "~/")
 
 
-def understood(
+def resolve_targets(
     arguments: Sequence[str], sources: Sequence[str], *, yes: bool, wants_graph: bool = False
 ) -> tuple[str, View]:
     """Split arguments into the query and the index to search: that of the paths after the query, or the project's.
@@ -62,8 +62,8 @@ def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
             console.warning(f"{argument} not found, so it is treated as a word of the query")
     if rest and " " not in arguments[0] and not any(map(_is_explicit, rest)):
         where = " and ".join(rest)
-        console.err.print(in_line(f"searching {where} for {arguments[0]!r}; put a query of several words in quotes"))
-    return " ".join(query), [expanded(argument) for argument in rest]
+        console.err.print(on_one_line(f"searching {where} for {arguments[0]!r}; put a query of several words in quotes"))
+    return " ".join(query), [expand_user(argument) for argument in rest]
 
 
 def _is_explicit(argument: str) -> bool:
@@ -71,7 +71,7 @@ def _is_explicit(argument: str) -> bool:
 
 
 def _exists(argument: str) -> bool:
-    return "\0" not in argument and os.path.exists(expanded(argument))  # noqa: PTH110 it never raises
+    return "\0" not in argument and os.path.exists(expand_user(argument))  # noqa: PTH110 it never raises
 
 
 def _of_project(paths: Sequence[Path]) -> View | None:
@@ -82,7 +82,7 @@ def _of_project(paths: Sequence[Path]) -> View | None:
         settings, located = _located(choice, paths)
         if located:
             if choice is not chosen and choice.because:
-                console.err.print(in_line(choice.because))
+                console.err.print(on_one_line(choice.because))
             return _opened(settings, reader_of(settings), located)
         if selected_project.is_named():
             raise SourceError(f"some paths are not indexed by {chosen.root}: search them without --project")
@@ -114,7 +114,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
     located = [place for path in paths if (place := registry.locate_path(settings, path))]
     sources = list({source.key: source for source, _ in located}.values())
     try:
-        with progress.shown(" and ".join(source.key for source in sources), quiet=not console.err.is_terminal):
+        with progress.report_progress(" and ".join(source.key for source in sources), quiet=not console.err.is_terminal):
             reader = folders.open_current(found, sources, console.err.print)
     except KeyboardInterrupt:
         what = " and ".join(str(source.path) for source in sources)
@@ -122,7 +122,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
         raise typer.Exit(INTERRUPTED) from None
     for source in sources:
         if source.key in reader.generation.sources and not reader.generation.sources[source.key].files:
-            console.warning(f"nothing in {source.path} is indexed: {folder_checks.WHAT_COUNTS}")
+            console.warning(f"nothing in {source.path} is indexed: {folder_checks.INDEXABLE_FILES}")
     return _opened(settings, reader, located)
 
 

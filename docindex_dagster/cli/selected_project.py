@@ -2,7 +2,7 @@
 
 from contextvars import ContextVar
 
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.core.settings import Settings, untrusted_message
 from docindex_dagster.core.settings import load_settings as load_settings_at
 from docindex_dagster.render import console
@@ -47,7 +47,7 @@ def chosen(*, by_folder: bool = True, by_url: bool = True) -> Choice:
         choice = choose(project=_named.get(), by_folder=by_folder, by_url=by_url)
         _chosen.set(choice)
         if choice.because:
-            console.err.print(in_line(choice.because))
+            console.err.print(on_one_line(choice.because))
     return choice
 
 

@@ -15,10 +15,10 @@ import typer
 
 from docindex_dagster.cli import completion
 from docindex_dagster.cli.selected_project import load_project, load_settings
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.locks import hold_for_life
+from docindex_dagster.core.locks import hold_until_exit
 from docindex_dagster.core.privileges import ENVIRONMENT_FILE, trusted_file
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings
@@ -65,7 +65,7 @@ def ui(
     with dagster_runs.instance(settings) as instance:  # creates the databases before several processes open them
         record(instance, settings, partial(build_definitions, settings.root), _RECORDING_S)
     home = dagster_runs.dagster_home(settings)
-    if (other := hold_for_life(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
+    if (other := hold_until_exit(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
         raise SourceError(f"docindex ui is already running for {home}: open {other}, or stop it first")
     _refuse_busy_port(host, port)
     os.environ["DAGSTER_HOME"] = str(home)
@@ -81,7 +81,7 @@ def ui(
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
     level = "debug" if is_debugging() else "warning"
     levels = ("--log-level", level, "--code-server-log-level", level)
-    with writing(settings):
+    with writable_home(settings):
         os.chdir(tempfile.mkdtemp(prefix="docindex-ui-"))
         os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 no shell involved
 
@@ -116,7 +116,7 @@ def mcp(
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.cli.memory import memory_of
     from docindex_dagster.cli.watch import in_background
-    from docindex_dagster.search.live_index import LateLive, Live
+    from docindex_dagster.search.live_index import LazyLive, Live
     from docindex_dagster.serving.fold_scheduler import fold_in_background
     from docindex_dagster.serving.mcp_server import serve
     from docindex_dagster.serving.memory_tools import MemoryTools
@@ -126,7 +126,7 @@ def mcp(
         settings = load_project()
     except SourceError as error:  # agents show the answers of tools, but not why a server exited
         console.warning(f"{error}; until there is a project, every tool answers with this error")
-        serve(Tools(cast("Live", LateLive(lambda: Live(load_project()))), dagster_runs.outcomes))
+        serve(Tools(cast("Live", LazyLive(lambda: Live(load_project()))), dagster_runs.outcomes))
         return
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
@@ -166,9 +166,9 @@ def serve(
     from docindex_dagster.serving.fold_scheduler import fold_in_background
     from docindex_dagster.serving.http.app import build_app, run
     from docindex_dagster.serving.http.security import LOGIN, Access, is_loopback
-    from docindex_dagster.serving.http.served_project import Served
+    from docindex_dagster.serving.http.served_project import ServedProject
     from docindex_dagster.serving.http.sessions import stored_token
-    from docindex_dagster.serving.telemetry.tracing import of_environment
+    from docindex_dagster.serving.telemetry.tracing import tracing_from_environment
 
     settings = load_project()
     secret = settings.serve.token
@@ -184,12 +184,12 @@ def serve(
     layout = Layout(settings.home)
     token = secret.get_secret_value() if secret else None
     if is_stored := token is None and not no_token:
-        with writing(settings):
+        with writable_home(settings):
             token = stored_token(layout.serve_token, layout.serve_token_lock)
     access = Access.of(host, token, settings.serve, layout.ended_sessions)
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
-    served = Served(live, access, dagster_runs.outcomes, dagster_runs.jobs_of(settings, is_on=not no_jobs), memory)
+    served = ServedProject(live, access, dagster_runs.outcomes, dagster_runs.job_queue(settings, is_on=not no_jobs), memory)
     console.out.print(f"serving {settings.root} at {_address(host, port)}; stop with Ctrl-C")
     if is_stored:
         console.out.print(f"the token is in {layout.serve_token}")
@@ -197,7 +197,7 @@ def serve(
         if console.out.is_terminal and not no_ui:
             link = f"{_address(host, port)}{LOGIN}?code={access.sessions.new_code()}"
             console.out.print(f"open this link to log in (it works once): {link}", soft_wrap=True)
-    traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
+    traces = tracing_from_environment(console.err.print, has_texts=settings.serve.trace_texts)
     app = build_app(served, has_page=not no_ui, traces=traces)
     folds = fold_in_background(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()
     with closing(traces) if traces else nullcontext(), folds:

@@ -94,7 +94,7 @@ def remove(settings: Settings, key: str) -> bool:
 def undeclare(settings: Settings, key: str) -> bool:
     """Remove a source that is no longer indexed from docindex.toml; return whether the file declared it."""
     was_declared = config_edits.remove(settings.root, key)
-    removed_sources.forget(Layout(settings.home), key)  # the removal recorded it, since it was still declared then
+    removed_sources.clear_removal(Layout(settings.home), key)  # the removal recorded it, since it was still declared then
     return was_declared
 
 
@@ -108,7 +108,7 @@ def _remove_children(settings: Settings, path: str) -> None:
     _remove_from_index(settings, keys)
     config_edits.remove_children(settings.root, parent)
     for key in keys:
-        removed_sources.forget(Layout(settings.home), key)
+        removed_sources.clear_removal(Layout(settings.home), key)
     console.out.print(f"removed {path}: {', '.join(keys) or 'it had no folders'}")
 
 
@@ -127,7 +127,7 @@ def _remove_from_index(settings: Settings, keys: list[str]) -> None:
 def source_list(json: Json = False) -> None:
     """List the declared sources."""
     settings = load_settings()
-    rows = [registry.Declared.of(settings, source) for source in registry.sources(settings).values()]
+    rows = [registry.DeclaredSource.of(settings, source) for source in registry.sources(settings).values()]
     if json:
         console.as_json(rows)
     elif not rows:

@@ -12,13 +12,13 @@ from docindex_dagster.cli.selected_project import load_settings, up_to_date
 from docindex_dagster.core import locks
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Holder
-from docindex_dagster.core.safe_text import command, in_line
+from docindex_dagster.core.safe_text import command, on_one_line
 from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
-    from docindex_dagster.operations.status import Present, SourceStatus, StatusAnswer
+    from docindex_dagster.operations.status import CheckedSource, SourceStatus, StatusAnswer
 
 _MAX_SKIPPED = 50  # files listed per rule
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
@@ -65,7 +65,7 @@ def status(
         _show(found)
         if found.change is not None:
             console.out.print(overview.sentence(found.change))
-        console.out.print(in_line(f"index: {layout.home}"), soft_wrap=True)
+        console.out.print(on_one_line(f"index: {layout.home}"), soft_wrap=True)
     holder = locks.holder(layout.publication_lock)
     if (
         not json
@@ -85,11 +85,11 @@ def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
         return
     for rule, files in groupby(found, key=lambda one: one.rule):
         listed = list(files)
-        console.out.print(Text(f"{in_line(rule)}: {console.count(len(listed), 'file')}", "bold"))
+        console.out.print(Text(f"{on_one_line(rule)}: {console.count(len(listed), 'file')}", "bold"))
         for one in listed[:_MAX_SKIPPED]:
             size = f"  {one.size:,} bytes" if one.size is not None else ""
             console.out.print(
-                in_line(f"  {one.path}{size}" + (f"  {one.detail}" if one.detail else "")), soft_wrap=True
+                on_one_line(f"  {one.path}{size}" + (f"  {one.detail}" if one.detail else "")), soft_wrap=True
             )
         if (more := len(listed) - _MAX_SKIPPED) > 0:
             every = command("docindex", "status", "--skipped", key, "--json")
@@ -116,7 +116,7 @@ def _describe_work(one: Holder) -> str:
 
 
 def _notes(present: "Present") -> list[str]:
-    from docindex_dagster.status.catalog import lacks
+    from docindex_dagster.status.catalog import index_limitations
 
     one = present.status
     notes = [_describe_work(present.work)] if present.work is not None else []
@@ -124,7 +124,7 @@ def _notes(present: "Present") -> list[str]:
     if one.runs.failure is not None and one.state != "failed":
         notes.append(f"the last run failed: {one.runs.failure}")
     if one.entry is not None and one.state != "degraded":
-        notes += lacks(one.entry)
+        notes += index_limitations(one.entry)
     return notes
 
 

@@ -21,7 +21,7 @@ from docindex_dagster.core.privileges import (
     privileges_of,
     read_limited,
 )
-from docindex_dagster.core.safe_text import in_line, visible
+from docindex_dagster.core.safe_text import on_one_line, make_visible
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
     HOME_NAME,
@@ -55,13 +55,13 @@ def trust(
     root = _root(folder)
     if revoke:
         was_granted = trusted.revoke(root)
-        console.out.print(in_line(f"{root} is no longer trusted" if was_granted else f"{root} was not trusted"))
+        console.out.print(on_one_line(f"{root} is no longer trusted" if was_granted else f"{root} was not trusted"))
         return
     requested = _requested(root)
     rows = [*((privilege.name, privilege.value) for privilege in requested), *_unsafe_owners(root)]
     for name in {privilege.name for privilege in requested} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
         console.err.print(f"{name}:")
-        console.err.print(Text(visible((root / name).read_text(encoding="utf-8", errors="replace"))))
+        console.err.print(Text(make_visible((root / name).read_text(encoding="utf-8", errors="replace"))))
     _show(root, rows, json=json)  # last, so that a long file does not scroll it out of view
     if not rows or not _confirmed(yes=yes):
         return
@@ -69,7 +69,7 @@ def trust(
         raise SettingsError(f"did not trust {root}: its requests changed in the meantime; run the command again")
     trusted.grant(root, requested, owner=root.stat().st_uid, replaces=True)
     _delete_untrusted_home(untrusted_home(root))
-    console.err.print(in_line(f"trusted {root}; restart running servers and watchers for this to take effect"))
+    console.err.print(on_one_line(f"trusted {root}; restart running servers and watchers for this to take effect"))
 
 
 def _requested(root: Path) -> list[trusted.Privilege]:
@@ -114,10 +114,10 @@ def _show(root: Path, rows: list[tuple[str, str]], *, json: bool) -> None:
     if json:
         console.as_json({"root": str(root), "asks": [{"name": name, "value": value} for name, value in rows]})
     elif rows:
-        console.out.print(in_line(f"{root} requests:"))
-        console.table(("request", "value"), [(in_line(name), in_line(value)) for name, value in rows])
+        console.out.print(on_one_line(f"{root} requests:"))
+        console.table(("request", "value"), [(on_one_line(name), on_one_line(value)) for name, value in rows])
     else:
-        console.out.print(in_line(f"{root} requests nothing that requires trust"))
+        console.out.print(on_one_line(f"{root} requests nothing that requires trust"))
 
 
 def _root(folder: Path | None) -> Path:

@@ -16,10 +16,10 @@ import typer
 from rich.console import Console
 
 from docindex_dagster.cli import completion, progress
-from docindex_dagster.cli.index import sentence_of
+from docindex_dagster.cli.index import format_summary
 from docindex_dagster.cli.selected_project import load_project
 from docindex_dagster.core import events, interrupts
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import DocindexError, SourceError, first_line, is_debugging
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
@@ -63,7 +63,7 @@ def watch(
         settings = load_project()
         named = _resolve_sources(settings, sources or ())
         with ExitStack() as stack:
-            lock = stack.enter_context(writing(settings)).watch_lock
+            lock = stack.enter_context(writable_home(settings)).watch_lock
             # Only one process watches everything; the others wait for this lock.
             is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
             check_interrupt = stack.enter_context(interrupts.interrupt_check())
@@ -97,7 +97,7 @@ def _follow(settings: Settings, ending: Event) -> None:
         while not ending.is_set():
             with exclusive_if_free(Layout(settings.home).watch_lock, f"process {os.getpid()}") as is_ours:
                 if is_ours:
-                    with writing(settings):
+                    with writable_home(settings):
                         _index_edits(settings, _Runner(out=console.err), ending.is_set, console.err)
                     return
             if not is_reported:
@@ -195,7 +195,7 @@ def _key(settings: Settings, argument: str) -> str:
     """Return the source key that an argument names by key, name or folder."""
     known = {name for source in registry.sources(settings).values() for name in (source.key, source.name)}
     around = (
-        registry.containing(settings, Path(argument)) if argument not in known and Path(argument).is_dir() else None
+        registry.source_containing(settings, Path(argument)) if argument not in known and Path(argument).is_dir() else None
     )
     return around.key if around is not None else registry.find(settings, argument).key
 
@@ -243,7 +243,7 @@ class _Runner:
         """Show a progress bar for the first run of a source, which may take minutes; later runs take a second."""
         is_first = key not in self._begun
         self._begun.add(key)
-        return progress.shown(key) if is_first and console.err.is_terminal else events.listening(progress.show_message)
+        return progress.report_progress(key) if is_first and console.err.is_terminal else events.listening(progress.show_message)
 
     def _print(self, summary: dict[str, Any]) -> None:
         now = datetime.now().astimezone()
@@ -252,4 +252,4 @@ class _Runner:
             sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
             sys.stdout.flush()
         elif summary["succeeded"]:
-            self._out.print(f"{now:%H:%M:%S} {sentence_of(summary)}")
+            self._out.print(f"{now:%H:%M:%S} {format_summary(summary)}")

@@ -30,7 +30,7 @@ _WATCHER_ENDED = "the watching process has ended; continuing here"
 _INTERRUPTED = "interrupted; the watching process continues"
 
 
-def handed_over(
+def delegate_to_watcher(
     settings: Settings, keys: Collection[str], show: Callable[[Mapping[str, Any]], None], *, quiet: bool
 ) -> dict[str, dict[str, Any]]:
     """Let the process that watches the project bring sources up to date, and show its progress.
@@ -56,7 +56,7 @@ def handed_over(
             for number, key in enumerate(keys, start=1):
                 started = time.monotonic()
                 position = f"{number} of {len(keys)}" if len(keys) > 1 else ""
-                with progress.shown(key, position, quiet=quiet):
+                with progress.report_progress(key, position, quiet=quiet):
                     end = _end(answers)
                 if isinstance(end, Refused):
                     break

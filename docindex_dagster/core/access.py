@@ -14,7 +14,7 @@ _OTHERS, _OTHERS_AND_GROUP = 0o027, 0o077  # umasks; with the first, the group c
 
 
 @contextmanager
-def writing(settings: Settings) -> Iterator[Layout]:
+def writable_home(settings: Settings) -> Iterator[Layout]:
     """Prepare the home, and give files created in the block its permissions.
 
     Its user and, with `access.group`, its group can read them. If the home has other permissions, they are changed for

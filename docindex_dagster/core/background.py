@@ -51,7 +51,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cpu_count() or 1, "docindex-beside")
 
 
-def within(seconds: float, call: Callable[[], _T]) -> _T:
+def call_with_deadline(seconds: float, call: Callable[[], _T]) -> _T:
     """Return the result of a call, with a deadline. A call that exceeds it continues in a background thread.
 
     The timeouts of HTTP libraries apply to each step, so a server that sends a byte now and then never hits one.

@@ -40,7 +40,7 @@ class SourceError(DocindexError):
     """A source is unknown, missing on disk, or cannot be read as its declared kind."""
 
 
-class DeclaredError(SourceError):
+class AlreadyDeclaredError(SourceError):
     """A source is already declared."""
 
 

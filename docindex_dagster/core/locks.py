@@ -134,7 +134,7 @@ def shared(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def alone(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterator[None]:
+def exclusive_of_shared(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock at `path` while nobody shares it; `on_wait` works as in `exclusive`.
 
     Processes that share the lock first pass a gate, which this closes. Otherwise overlapping shared holders could
@@ -154,7 +154,7 @@ def _wait_for(descriptor: int, kind: int) -> None:
         time.sleep(_SHORT_POLL_S)
 
 
-def hold_for_life(path: Path, owner: str) -> str | None:
+def hold_until_exit(path: Path, owner: str) -> str | None:
     """Hold the lock until this process ends, even across `exec`; child processes do not inherit it.
 
     Returns:

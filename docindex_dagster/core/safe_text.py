@@ -55,14 +55,14 @@ def fence_around(text: str) -> str:
     return "`" * (max(map(len, _BACKTICKS.findall(text)), default=2) + 1)
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     """Make every character of a text visible, except newlines and tabs. Normalizes Windows line endings."""
     return _ANY_UNSAFE.sub(
         lambda found: found[0] if found[0] in _KEPT else _shown(found[0]), text.replace("\r\n", "\n")
     )
 
 
-def in_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """Make every character of a path or name visible, on one line. Replaces characters one for one."""
     return _ANY_UNSAFE.sub(lambda found: _shown(found[0]), text)
 
@@ -75,14 +75,14 @@ def truncate_middle(message: str, longest: int = _MAX_MESSAGE_CHARS) -> str:
     return f"{message[:half]} … {message[-half:]}"
 
 
-def escaped(json: str) -> str:
+def escape_json(json: str) -> str:
     """Escape every invisible character in JSON, without changing its meaning."""
     return _ANY_UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else _escape(found[0]), json)
 
 
 def with_reasons(what: str, reasons: Collection[tuple[str, str]], *, are_listed: bool = True) -> str:
     """Return a message about several files that names the first ones with their reasons."""
-    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(reasons, _MAX_NAMED))
+    named = ", ".join(f"{on_one_line(path)} ({on_one_line(reason)})" for path, reason in islice(reasons, _MAX_NAMED))
     if (more := len(reasons) - _MAX_NAMED) > 0:
         named += f" and {more:,} more" + ("; list them with `docindex doctor --json`" if are_listed else "")
     return f"{what}: {named}"

@@ -102,7 +102,7 @@ def alert_on_failure(context: dg.SensorEvaluationContext, project: Project) -> d
     if new:
         _mark_failed(context, new)
         try:
-            catalog_asset.report(context.instance, shared.known(context.instance, settings))
+            catalog_asset.report(context.instance, shared.with_shared_state(context.instance, settings))
         except (StoreError, ObjectStoreError) as error:
             context.log.warning(f"cannot update the catalog: {error}")
     sent = _send_due(context, settings)

@@ -60,7 +60,7 @@ def process_tags(run_id: str) -> dict[str, str]:
     return {**_place(), _PID: str(pid), _STARTED: _started(pid) or "", _RUN: run_id}
 
 
-def begin(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
+def record_process(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
     """Record this process in a run, and let it keep its database connections until it ends."""
     keep_connections(instance)
     instance.add_run_tags(run_id, process_tags(run_id))

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import ScheduleSettings, Settings, Weekday
 from docindex_dagster.defs import catalog_asset, dead_runs, shared
@@ -62,7 +62,7 @@ class RemoveSource(dg.Config):
 def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, project: Project) -> None:
     """Remove a source from the index, but not its files or its table in `docindex.toml`."""
     settings, key = project.read_settings(), config.source
-    dead_runs.begin(context.instance, settings, context.run_id)
+    dead_runs.record_process(context.instance, settings, context.run_id)
     with _withdrawn(context, settings, key) if settings.storage.url else removing(settings, key, context.log.info):
         forget_source(context.instance, settings, key)
 
@@ -72,7 +72,7 @@ def forget_source(instance: dg.DagsterInstance, settings: Settings, key: str) ->
     for run in instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=FINISHED)):
         instance.delete_run(run.run_id)
     instance.delete_dynamic_partition(SOURCES_NAME, key)
-    catalog_asset.report(instance, shared.known(instance, settings))
+    catalog_asset.report(instance, shared.with_shared_state(instance, settings))
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> 
     from docindex_dagster.objects import prepared, shared_stores
 
     owner, wait = f"removal of {key}", context.log.info
-    with writing(settings) as layout, ExitStack() as held:
+    with writable_home(settings) as layout, ExitStack() as held:
         held.enter_context(exclusive(layout.source_lock(key), owner, wait))
         locks = shared.locks_of(context.instance, settings)
         if locks is not None:
@@ -117,8 +117,8 @@ def remove_source(project: Project) -> dg.JobDefinition:
 def compact_and_index(context: dg.OpExecutionContext, project: Project) -> None:
     """Maintain the stores, if due; publications continue meanwhile."""
     settings = project.read_settings()
-    dead_runs.begin(context.instance, settings, context.run_id)
-    with writing(settings) as layout:
+    dead_runs.record_process(context.instance, settings, context.run_id)
+    with writable_home(settings) as layout:
         done = maintenance.maintain(layout, on_wait=lambda owner: context.log.info(f"waiting for {owner}"))
     context.add_output_metadata(asdict(done[0]) if done else {})
     context.log.info("compacted and indexed the table" if done else "nothing to do")
@@ -138,7 +138,7 @@ def maintain_stores() -> None:
 def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
     """Clean up according to the settings; the output of the step has the counts."""
     settings = project.read_settings()
-    dead_runs.begin(context.instance, settings, context.run_id)
+    dead_runs.record_process(context.instance, settings, context.run_id)
     from docindex_dagster.defs.retention import (
         clean_up,  # deferred, because Dagster's database modules take most of a second to load
     )

@@ -59,7 +59,7 @@ def memory(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.M
     """
     started = time.perf_counter()
     settings, key = project.read_settings(), context.partition_key
-    dead_runs.begin(context.instance, settings, context.run.run_id)
+    dead_runs.record_process(context.instance, settings, context.run.run_id)
     flaws = _flaws(settings, key)
     done = _fold(context, settings, key)
     yield dg.MaterializeResult(

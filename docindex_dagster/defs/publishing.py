@@ -163,14 +163,14 @@ def publish(
 ) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
     """Publish what is pending, and report each source once it is searchable everywhere."""
     settings = project.read_settings()
-    dead_runs.begin(context.instance, settings, context.run_id)
+    dead_runs.record_process(context.instance, settings, context.run_id)
 
     def wait(owner: str) -> None:
         report_event(context.log, Waiting("the stores", f"another publication ({owner})"))
 
     owner, locks = f"run {context.run_id}", shared.locks_of(context.instance, settings)
     refused: list[Published] = []
-    with shared_stores.opened(settings, locks, owner, wait) as stores:
+    with shared_stores.open_for_publishing(settings, locks, owner, wait) as stores:
         for batch in publish_prepared(
             settings,
             stores,
@@ -182,7 +182,7 @@ def publish(
             for done in batch:
                 yield from _events(stores, done)
                 refused += [done] if done.refusal is not None else []
-    catalog_asset.report(context.instance, shared.known(context.instance, settings))
+    catalog_asset.report(context.instance, shared.with_shared_state(context.instance, settings))
     if refused:
         context.instance.add_run_tags(context.run_id, {REFUSED_TAG: "true"})
         reasons = "; ".join(f"{done.pointer.source}: {done.refusal}" for done in refused)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.defs import dead_runs, metadata
 from docindex_dagster.defs.outcomes import as_dagster_failure
@@ -56,8 +56,8 @@ def retrieval_quality(context: dg.AssetExecutionContext, project: Project) -> It
 
     started = time.perf_counter()
     settings = project.read_settings()
-    dead_runs.begin(context.instance, settings, context.run.run_id)
-    with writing(settings):
+    dead_runs.record_process(context.instance, settings, context.run.run_id)
+    with writable_home(settings):
         night = evaluate_night(settings, context.log.warning)
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(_version(night)),

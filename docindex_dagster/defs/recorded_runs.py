@@ -51,7 +51,7 @@ def newest_jobs(instance: dg.DagsterInstance, settings: Settings, limit: int) ->
     return [job for record in records if (job := _as_job(record, settings)) is not None]
 
 
-def one(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Job | None:
+def find_job(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Job | None:
     """Return a run as a job, or None if it does not exist or neither indexes nor removes a source."""
     record = instance.get_run_record_by_id(run_id)
     if record is None:

@@ -66,7 +66,7 @@ def submit_request(instance: dg.DagsterInstance, request: Request) -> Request:
     return request
 
 
-def pending(instance: dg.DagsterInstance) -> Iterator[Request]:
+def pending_requests(instance: dg.DagsterInstance) -> Iterator[Request]:
     """Yield the requests that have no run yet, oldest first, and delete the others."""
     for key in instance.get_dynamic_partitions(REQUESTS_NAME):
         request = Request.of_partition(key)
@@ -186,7 +186,7 @@ def run_requested(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
         "See docs/explanation/several-machines.md.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        found = list(islice(pending(context.instance), MOST_REQUESTS))
+        found = list(islice(pending_requests(context.instance), MOST_REQUESTS))
         # If a partition was deleted in the meantime, Dagster would refuse all requests of this tick.
         indexed = [request.source for request in found if request.job == index_source.name]
         if indexed:

@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
@@ -85,13 +85,13 @@ class RunResource(Project):
         if self._log and (distrust := untrusted_message(self._settings)):
             self._log.warning(distrust)
         if context.instance and self._run.run_id:
-            dead_runs.begin(context.instance, self._settings, self._run.run_id)
+            dead_runs.record_process(context.instance, self._settings, self._run.run_id)
 
         def wait(owner: str) -> None:
             report_event(self._log, Waiting(self.key, f"another run of this source ({owner})"))
 
         with (
-            writing(self._settings) as layout,
+            writable_home(self._settings) as layout,
             exclusive(layout.source_lock(self.key), f"run {self._run.run_id} of process {os.getpid()}", wait) as note,
             ExitStack() as opened,
         ):

@@ -22,7 +22,7 @@ def locks_of(instance: dg.DagsterInstance | None, settings: Settings) -> Locks |
     return PostgresLocks(url, settings.storage.url)
 
 
-def known(instance: dg.DagsterInstance, settings: Settings) -> Settings:
+def with_shared_state(instance: dg.DagsterInstance, settings: Settings) -> Settings:
     """Return the settings with a home that describes the published generation and the removed sources.
 
     Raises:
@@ -34,24 +34,24 @@ def known(instance: dg.DagsterInstance, settings: Settings) -> Settings:
 
     found = shared_stores.settings_of_published(settings)
     layout, removed = Layout(found.home), removed_keys(instance, settings)
-    for key in removed - removed_sources.all_of(layout):
-        removed_sources.note(layout, key)
-    for key in removed_sources.all_of(layout) - removed:
-        removed_sources.forget(layout, key)
+    for key in removed - removed_sources.removed_keys(layout):
+        removed_sources.record_removal(layout, key)
+    for key in removed_sources.removed_keys(layout) - removed:
+        removed_sources.clear_removal(layout, key)
     return found
 
 
 def removed_keys(instance: dg.DagsterInstance, settings: Settings) -> set[str]:
     """Return the keys of declared sources that were removed from the index."""
     if settings.storage.url is None:
-        return removed_sources.all_of(Layout(settings.home))
+        return removed_sources.removed_keys(Layout(settings.home))
     return set(instance.get_dynamic_partitions(WITHDRAWN_NAME))
 
 
 def note_removed(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
     """Record that a source was removed from the index."""
     if settings.storage.url is None:
-        removed_sources.note(Layout(settings.home), key)
+        removed_sources.record_removal(Layout(settings.home), key)
     else:
         instance.add_dynamic_partitions(WITHDRAWN_NAME, [key])
 
@@ -59,6 +59,6 @@ def note_removed(instance: dg.DagsterInstance, settings: Settings, key: str) -> 
 def forget_removed(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
     """Forget that a source was removed, so that it is treated like any other again."""
     if settings.storage.url is None:
-        removed_sources.forget(Layout(settings.home), key)
+        removed_sources.clear_removal(Layout(settings.home), key)
     else:
         instance.delete_dynamic_partition(WITHDRAWN_NAME, key)

@@ -21,7 +21,7 @@ from docindex_dagster.evaluation.metrics import Interval, intervals
 from docindex_dagster.evaluation.questions import Question, sample
 from docindex_dagster.evaluation.report import ALL, Report, grouped, report
 from docindex_dagster.evaluation.retrieval_runs import Answer, ask
-from docindex_dagster.evaluation.run import Wanted, questions_of_file, questions_of_history
+from docindex_dagster.evaluation.run import QuestionSelection, questions_of_file, questions_of_history
 from docindex_dagster.search.scope import without_branches
 from docindex_dagster.stores.reader import Reader, open_reader
 
@@ -142,7 +142,7 @@ def _questions(
 ) -> list[Question]:
     """Return questions from the history of each source, and the user's. Branches are skipped, since they share it."""
     section = settings.evaluation
-    wanted = Wanted(sources, section.commits, section.questions)
+    wanted = QuestionSelection(sources, section.commits, section.questions)
     found = [*questions_of_history(settings, reader, wanted, warn).questions]
     if section.file is not None:
         file = settings.root / section.file

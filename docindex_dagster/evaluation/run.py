@@ -20,7 +20,7 @@ from docindex_dagster.stores.reader import Reader, open_reader
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QuestionSelection:
     """Selection of the questions to ask.
 
     Attributes:
@@ -43,7 +43,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionSet:
     """The questions of an evaluation, and a sentence about the origin of those of each source."""
 
     questions: Sequence[Question]
@@ -67,7 +67,7 @@ class Evaluation:
         return {"questions_from": list(self.origins), **self.report.as_dict(), **compared}
 
 
-def find_questions(settings: Settings, reader: Reader, wanted: Wanted, warn: Callable[[str], None]) -> Asked:
+def find_questions(settings: Settings, reader: Reader, wanted: QuestionSelection, warn: Callable[[str], None]) -> QuestionSet:
     """Return the questions to ask of an index.
 
     Raises:
@@ -94,8 +94,8 @@ def _advice(settings: Settings) -> str:
 
 
 def questions_of_file(
-    settings: Settings, reader: Reader, wanted: Wanted, file: Path, warn: Callable[[str], None]
-) -> Asked:
+    settings: Settings, reader: Reader, wanted: QuestionSelection, file: Path, warn: Callable[[str], None]
+) -> QuestionSet:
     """Return the questions of a user's file.
 
     Raises:
@@ -104,7 +104,7 @@ def questions_of_file(
     """
     files = {key: indexed_files(reader, key) for key in wanted.keys(reader)}
     found = read_questions(settings, file, files, warn)
-    return Asked(found, [f"{len(found):,} question{'' if len(found) == 1 else 's'} from {file}{_collected(found)}"])
+    return QuestionSet(found, [f"{len(found):,} question{'' if len(found) == 1 else 's'} from {file}{_collected(found)}"])
 
 
 def _collected(questions: Sequence[Question]) -> str:
@@ -114,7 +114,7 @@ def _collected(questions: Sequence[Question]) -> str:
     return f" (collected by {', '.join(f'{origin} {count:,}' for origin, count in most)})" if most else ""
 
 
-def questions_of_history(settings: Settings, reader: Reader, wanted: Wanted, warn: Callable[[str], None]) -> Asked:
+def questions_of_history(settings: Settings, reader: Reader, wanted: QuestionSelection, warn: Callable[[str], None]) -> QuestionSet:
     """Return the questions from the histories of git sources. Other sources have no history.
 
     Raises:
@@ -128,11 +128,11 @@ def questions_of_history(settings: Settings, reader: Reader, wanted: Wanted, war
             chosen = sample(of_source.questions, wanted.questions, wanted.seed)
             questions += chosen
             origins.append(history.sentence(of_source, len(chosen)))
-    return Asked(questions, origins)
+    return QuestionSet(questions, origins)
 
 
 def _of_history(
-    settings: Settings, reader: Reader, key: str, wanted: Wanted, warn: Callable[[str], None]
+    settings: Settings, reader: Reader, key: str, wanted: QuestionSelection, warn: Callable[[str], None]
 ) -> history.History | None:
     """Return the history of a source; None if it has none, or it is not on this machine."""
     source = registry.sources(settings).get(key)
@@ -152,7 +152,7 @@ def _of_history(
 def evaluate(
     configuration: Configuration,
     reader: Reader,
-    asked: Asked,
+    asked: QuestionSet,
     *,
     other: Configuration | None = None,
     sources: tuple[str, ...] = (),

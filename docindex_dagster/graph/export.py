@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from docindex_dagster.core.safe_text import escaped, escape_xml, in_line
+from docindex_dagster.core.safe_text import escape_json, escape_xml, on_one_line
 from docindex_dagster.graph.analysis import as_networkx
 from docindex_dagster.graph.open_graph import OpenGraph
 
@@ -25,7 +25,7 @@ class Format(StrEnum):
 def export(graph: OpenGraph, form: Format) -> Iterator[str]:
     """Yield the text of a graph in pieces."""
     if form is Format.JSON:
-        yield escaped(orjson.dumps(_as_json(graph)).decode())
+        yield escape_json(orjson.dumps(_as_json(graph)).decode())
     elif form is Format.MERMAID:
         yield from _mermaid(graph)
     else:
@@ -82,7 +82,7 @@ def _mermaid(graph: OpenGraph) -> Iterator[str]:
 
 
 def _label(identifier: str) -> str:
-    name = in_line(identifier.partition("!")[2] or identifier)
+    name = on_one_line(identifier.partition("!")[2] or identifier)
     return "".join(_ESCAPES.get(character, character) for character in name)
 
 

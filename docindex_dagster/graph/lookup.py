@@ -21,7 +21,7 @@ _OTHER_SEPARATORS = re.compile(r"::|->|\\")
 _PARTS = re.compile(r"[/.]")
 
 
-def find(graph: OpenGraph, name: str) -> list[int]:
+def find_nodes(graph: OpenGraph, name: str) -> list[int]:
     """Return the nodes that match a name best: a full name, a path, a qualified name or the end of one.
 
     The source, packages and modules may precede a qualified name, as in `gin.Engine.Run`, and some may be omitted.
@@ -31,7 +31,7 @@ def find(graph: OpenGraph, name: str) -> list[int]:
     name = without_arguments(name)
     source, mark, node = name.partition("!")
     if mark and source.partition("/")[0] in _KINDS:
-        return [number for number in find(graph, node) if graph.ids[number].startswith(f"{source}!")]
+        return [number for number in find_nodes(graph, node) if graph.ids[number].startswith(f"{source}!")]
     if not LAST.split(name)[-1]:
         return []
     return _best(graph, name) or _best(graph, name, str.casefold)
@@ -98,7 +98,7 @@ def find_symbols(graph: OpenGraph, name: str) -> list[list[int]]:
         QueryError: No symbol matches, or too many do.
     """
     groups: dict[str, list[int]] = {}
-    for number in find(graph, name):
+    for number in find_nodes(graph, name):
         groups.setdefault(symbol_of(graph, number), []).append(number)
     if not groups:
         suggestions = _suggestions(graph, name)

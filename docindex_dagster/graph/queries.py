@@ -167,7 +167,7 @@ def path(graph: OpenGraph, start: str, end: str, depth: int = _DEFAULT_PATH_DEPT
     return []
 
 
-def answer(
+def answer_query(
     graph: OpenGraph,
     question: str,
     symbol: str,

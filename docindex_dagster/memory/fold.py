@@ -18,7 +18,7 @@ import orjson
 import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import (
     AccessError,
     DamagedStoreError,
@@ -127,7 +127,7 @@ def fold(
         FullDiskError: The disk is full; the published data is kept.
     """
     started_at = time.monotonic()
-    with writing(settings) as layout, span("memory.fold"):
+    with writable_home(settings) as layout, span("memory.fold"):
         home = domains.home(layout, domain)
         owner = f"{domain} of process {os.getpid()}"
         with exclusive(home.source_lock(domain), owner, on_wait):

@@ -14,7 +14,7 @@ from threading import Lock
 import orjson
 
 from docindex_dagster.chunking.chunkers import load_chunker
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import DomainError, LongMessageError, MessageError, QueryError, QuotaError, MessageRateError
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
@@ -242,7 +242,7 @@ class Memory:
             if self._is_prepared:
                 check_home(self._settings)
                 return
-            with writing(self._settings):
+            with writable_home(self._settings):
                 self._is_prepared = True
 
     def _is_repeat(self, message: Message) -> bool:

@@ -144,7 +144,7 @@ class Segments:
         """
         self._check()
         self._make(self.home.home)
-        with locks.alone(self.home.log_lock, owner, lambda _: None):
+        with locks.exclusive_of_shared(self.home.log_lock, owner, lambda _: None):
             yield
 
     def sync_names(self, folder: str) -> None:

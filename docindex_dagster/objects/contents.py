@@ -21,7 +21,7 @@ from docindex_dagster.objects.bucket import Bucket, in_parallel
 
 FOLDER = "objects/"
 """Prefix of all content objects."""
-LONGEST = timedelta(hours=6)
+MAX_UNREFERENCED_AGE = timedelta(hours=6)
 """Time limit within which a manifest or pointer references an uploaded object, or never will."""
 _BLOCK = 1 << 20
 
@@ -64,8 +64,8 @@ def check_age(begun: float) -> None:
     Raises:
         ConflictError: The garbage collector may have deleted them.
     """
-    if time.monotonic() - begun > LONGEST.total_seconds() / 2:
-        raise ConflictError(f"the upload took longer than {LONGEST / 2}, so its result is discarded")
+    if time.monotonic() - begun > MAX_UNREFERENCED_AGE.total_seconds() / 2:
+        raise ConflictError(f"the upload took longer than {MAX_UNREFERENCED_AGE / 2}, so its result is discarded")
 
 
 def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:

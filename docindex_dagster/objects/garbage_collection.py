@@ -11,7 +11,7 @@ from uuid import uuid4
 from docindex_dagster.core.errors import ConflictError, ObjectStoreError
 from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, ObjectInfo, in_parallel
-from docindex_dagster.objects.contents import FOLDER, LONGEST, Content
+from docindex_dagster.objects.contents import FOLDER, MAX_UNREFERENCED_AGE, Content
 
 _LAST = "garbage/last"  # time of the last collection
 _CLOCKS = "garbage/clocks/"
@@ -47,18 +47,18 @@ def collect(bucket: Bucket) -> list[ObjectInfo]:
     Raises:
         ObjectStoreError: The store does not respond, or the manifest or a pointer is damaged. Nothing is deleted then.
     """
-    gone = unnamed(bucket)
+    gone = unreferenced_objects(bucket)
     bucket.delete(found.name for found in gone)
     return gone
 
 
-def unnamed(bucket: Bucket) -> list[ObjectInfo]:
+def unreferenced_objects(bucket: Bucket) -> list[ObjectInfo]:
     """Return the objects that `collect` deletes.
 
     Raises:
         ObjectStoreError: The store does not respond, or the manifest or a pointer is damaged.
     """
-    limit = _now(bucket) - LONGEST
+    limit = _now(bucket) - MAX_UNREFERENCED_AGE
     # Listed before references are read: an object that is referenced later is recent.
     old = [found for found in bucket.list(FOLDER) if found.written < limit]
     referenced = _referenced(bucket) if old else set()

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Held, Locks, exclusive, exclusive_if_free
@@ -109,7 +109,7 @@ class SharedStores:
 
 
 @contextmanager
-def opened(
+def open_for_publishing(
     settings: Settings, locks: Locks | None, owner: str, on_wait: Callable[[str], None]
 ) -> Iterator[SharedStores]:
     """Hold the publication lock, and pull the published stores to the home. The caller pushes its changes.
@@ -128,7 +128,7 @@ def opened(
     bucket = configured_bucket(settings)
     layout = Layout(settings.home)
     with ExitStack() as held:
-        held.enter_context(writing(settings))
+        held.enter_context(writable_home(settings))
         lock = held.enter_context(locks.exclusive("publication", owner, on_wait)) if locks else None
         held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
         manifest = snapshots.pull(bucket, layout)
@@ -172,7 +172,7 @@ def settings_of_published(settings: Settings) -> Settings:
     pointers = stores.manifest.pointers
     withdrawn = {pointer.source for pointer in stores.pending() if pointer.is_withdrawn}
     layout = Layout(settings.home).inner(_FOLDER)
-    with writing(settings), exclusive(layout.publication_lock, "a status query", lambda _: None):
+    with writable_home(settings), exclusive(layout.publication_lock, "a status query", lambda _: None):
         for file in (layout.current, layout.next):
             generation = json.loads(pointers.get(file.name, "{}"))
             if generation:
@@ -226,7 +226,7 @@ def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
         FullDiskError: The disk is full.
     """
     bucket = configured_bucket(settings)
-    with writing(settings) as layout:
+    with writable_home(settings) as layout:
         try:
             return _follow(bucket, layout)
         except DocindexError as error:

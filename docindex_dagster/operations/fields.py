@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator
 
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.core.safe_text import in_line, truncate_middle, well_formed
+from docindex_dagster.core.safe_text import on_one_line, truncate_middle, well_formed
 
 LONGEST_QUERY = 20_000  # characters
 LONGEST_NAME = 4096  # characters; the longest path
@@ -54,7 +54,7 @@ def _describe(mistake: Mapping[str, Any]) -> str:
 
 def quoted(value: object) -> str:
     """Format an input value for a message, shortened and on one line."""
-    return in_line(truncate_middle(repr(value), _MAX_INPUT_LENGTH))
+    return on_one_line(truncate_middle(repr(value), _MAX_INPUT_LENGTH))
 
 
 def _well_formed(value: object) -> object:

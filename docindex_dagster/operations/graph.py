@@ -66,7 +66,7 @@ def graph(view: View, question: Question, request: GraphRequest) -> GraphAnswer:
     """
     opened = view.graph(request.sources)
     symbol, to = (resolve_node(view, opened, end) if end else "" for end in (request.symbol, request.to))
-    steps = queries.answer(opened, question, symbol, to, request.depth, predicates=request.edges or None)
+    steps = queries.answer_query(opened, question, symbol, to, request.depth, predicates=request.edges or None)
     return GraphAnswer(steps, queries.unanswered(opened, question, symbol, to, steps), opened.unlinked_files, opened)
 
 

@@ -38,13 +38,13 @@ def show(view: View, request: ShowRequest) -> list[ShownChunk]:
         QueryError: The reference matches nothing in the index.
         SourceError: A source is unknown or not indexed.
     """
-    from docindex_dagster.search.freshness import changed_files, files_of
+    from docindex_dagster.search.freshness import changed_files, file_resolver
     from docindex_dagster.search.lookup import look_up
 
     keys = view.source_keys(request.sources, all_sources=True)
     readings = view.readings(request.reference)
     _, rows = look_up(view.reader, readings, keys, view.default_sources)
-    changed, file_of = changed_files(rows, view.declared), files_of(view.declared)
+    changed, file_of = changed_files(rows, view.declared), file_resolver(view.declared)
     return [
         ShownChunk(row, file_of(row["source"], row["path"]), (row["source"], row["path"]) in changed) for row in rows
     ]

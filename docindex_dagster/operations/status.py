@@ -26,7 +26,7 @@ _MAX_LOOK_S = 10  # per source, in case git is slow or hangs; applies only with 
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class CheckedSource:
     """The current state of a source.
 
     `is_current` tells whether the index is known to match the current files and settings. None means unknown or not
@@ -82,7 +82,7 @@ class StatusAnswer:
         change: the progress of the change to another model; None if there is none.
     """
 
-    sources: list[Present]
+    sources: list[CheckedSource]
     change: Takeover | None
 
     def rows(self) -> list[SourceStatus]:
@@ -113,7 +113,7 @@ def status(settings: Settings, request: StatusRequest, runs_of: RunsOf, warn: Ca
     unchecked = {source.key for source in local} - current.keys()
     layout = Layout(settings.home)
     sources = [
-        Present(one, current.get(one.source), one.source in unchecked, locks.holder(layout.source_lock(one.source)))
+        CheckedSource(one, current.get(one.source), one.source in unchecked, locks.holder(layout.source_lock(one.source)))
         for one in found
     ]
     return StatusAnswer(sources, source_status.change_of_model(settings))
@@ -152,7 +152,7 @@ def _check_sources(settings: Settings, sources: Iterable[Source], budget_s: floa
     return found
 
 
-def _as_status(present: Present, change: Takeover | None) -> SourceStatus:
+def _as_status(present: CheckedSource, change: Takeover | None) -> SourceStatus:
     one = present.status
     entry, runs = one.entry, one.runs
     is_indexed = entry is not None or one.state == "waiting for the takeover"

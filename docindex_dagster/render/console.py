@@ -18,7 +18,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from docindex_dagster.core.safe_text import escaped, in_line, truncate_middle, visible
+from docindex_dagster.core.safe_text import escape_json, on_one_line, truncate_middle, make_visible
 from docindex_dagster.documents.model import page_anchor, page_at, page_range
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 
@@ -37,7 +37,7 @@ class Place:
     page: int | None = None
 
 
-def shown_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
+def display_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
     """Return the path of a result as it can be typed here, and its source if the path alone does not identify it.
 
     The path is relative if the file is below the working directory or both are in the folder of the file's source;
@@ -68,7 +68,7 @@ class VisibleConsole(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return the text without terminal control characters."""
-        return super().render_str(visible(text), **options)
+        return super().render_str(make_visible(text), **options)
 
 
 class _Messages(VisibleConsole):
@@ -94,7 +94,7 @@ _FILES_SHOWN = 3
 
 def as_json(value: Any) -> None:
     """Print data classes, lists and dictionaries as JSON."""
-    sys.stdout.write(escaped(json.dumps(value, indent=1, ensure_ascii=False, default=_plain)) + "\n")
+    sys.stdout.write(escape_json(json.dumps(value, indent=1, ensure_ascii=False, default=_plain)) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -126,10 +126,10 @@ def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else visible(str(value))
+    return f"{value:,}" if isinstance(value, int) else make_visible(str(value))
 
 
-def listed(
+def print_results(
     found: Sequence[Hit | dict[str, Any]], home: Path, nothing: str = "", *, with_source: bool, explain: bool = False
 ) -> None:
     """Print hits, or rows of the schema `COMMITS`.
@@ -153,10 +153,10 @@ def listed(
 def _hit(rank: int, hit: Hit, home: Path, *, with_source: bool, explain: bool) -> None:
     """Print a hit: its location, its symbol, the signals, and the matching lines."""
     line = Text(f"{rank:2} ", "dim").append_text(place(hit, home))
-    line.append(in_line(f"  {_what(hit)}".rstrip()), "default")
-    is_named = bool(shown_path(hit, home)[1])
+    line.append(on_one_line(f"  {_what(hit)}".rstrip()), "default")
+    is_named = bool(display_path(hit, home)[1])
     lines = f"  {hit.start_line}-{hit.end_line}" if hit.end_line > hit.start_line else ""
-    line.append(in_line(lines + (f"  {hit.source}" if with_source and not is_named else "")), "dim")
+    line.append(on_one_line(lines + (f"  {hit.source}" if with_source and not is_named else "")), "dim")
     if hit.page is not None:
         line.append(f"  page {hit.page}", "bold")
     if hit.is_uncommitted:
@@ -165,7 +165,7 @@ def _hit(rank: int, hit: Hit, home: Path, *, with_source: bool, explain: bool) -
         line.append(f"  {CHANGED}", "yellow")
     out.print(line)
     if hit.summary:
-        out.print(Text(f"   {in_line(hit.summary)}", "dim italic"))
+        out.print(Text(f"   {on_one_line(hit.summary)}", "dim italic"))
     out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
     for shown in _snippet(hit.snippet):
         out.print(shown, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
@@ -178,10 +178,10 @@ def _what(hit: Hit) -> str:
 
 def place(result: "Hit | Match | Place", home: Path, column: str = "") -> Text:
     """Return the location of a result, linked to its file, with the source in front if the path needs it."""
-    path, source = shown_path(result, home)
-    where = in_line(f"{path}:{result.line}{column}" if result.line else path)
+    path, source = display_path(result, home)
+    where = on_one_line(f"{path}:{result.line}{column}" if result.line else path)
     style = Style(color="cyan", bold=True, link=link(result))
-    return Text(in_line(f"{source}  ") if source else "").append_text(Text(where, style))
+    return Text(on_one_line(f"{source}  ") if source else "").append_text(Text(where, style))
 
 
 def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
@@ -198,7 +198,7 @@ def _snippet(snippet: Snippet) -> Iterator[Text]:
     """Yield the lines that are not blank, indented, with the matches in bold."""
     start = 0
     for line in snippet.text.split("\n"):
-        shown = Text(visible(line.removesuffix("\r")))  # `visible` keeps the number of characters
+        shown = Text(make_visible(line.removesuffix("\r")))  # `visible` keeps the number of characters
         for first, end in snippet.highlights:
             shown.stylize("bold yellow", max(0, first - start), max(0, end - start))
         start += len(line) + 1
@@ -212,35 +212,35 @@ def chunk(row: dict[str, Any], file: str | None, home: Path, *, is_changed: bool
     pages = page_range(row)
     details = [row["chunk_type"], pages, title(row["qualified_name"], row["heading_path"]), row["signature"]]
     out.print(_head(row, file, home).append(f"  {CHANGED}" if is_changed else "", "yellow"))
-    out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
+    out.print(Text(make_visible("  ".join(detail for detail in details if detail)), "dim"))
     if row["summary"]:
-        out.print(Text(in_line(row["summary"]), "dim italic"))
+        out.print(Text(on_one_line(row["summary"]), "dim italic"))
     out.print(Text(f"chunk {row['chunk_index'] + 1} of {row['total_chunks']}, {row['chunk_id']}", "dim"))
     if out.is_terminal:
         language, first = row["language"] or "text", row["start_line"]
-        out.print(Syntax(visible(row["text"]), language, line_numbers=True, start_line=first))
+        out.print(Syntax(make_visible(row["text"]), language, line_numbers=True, start_line=first))
     else:
-        out.print(Text(visible(row["text"])))
+        out.print(Text(make_visible(row["text"])))
 
 
 def _head(row: dict[str, Any], file: str | None, home: Path) -> Text:
     if row["chunk_type"] == "message":
-        return Text(in_line(f"{row['source']}  commit {row['commit']}"), "bold cyan")
+        return Text(on_one_line(f"{row['source']}  commit {row['commit']}"), "bold cyan")
     at = Place(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
-    is_named = bool(shown_path(at, home)[1])
+    is_named = bool(display_path(at, home)[1])
     lines = f"  {row['start_line']}-{row['end_line']}" + ("" if is_named else f"  {row['source']}")
-    return place(at, home).append(in_line(lines), Style(color="default", dim=True))
+    return place(at, home).append(on_one_line(lines), Style(color="default", dim=True))
 
 
 def _commit(row: dict[str, Any], *, with_source: bool) -> None:
     """Print hash, date, author and subject of a commit, then its files."""
     line = Text.assemble((row["commit"][:_HASH], "bold cyan"), f" {_day(row['authored_at'])} ")
-    line.append(visible(f"{row['source']}  " if with_source else ""), "dim")
-    line.append(visible(row["author"]), "green")
-    line.append(visible(f"  {row['subject']}"))
+    line.append(make_visible(f"{row['source']}  " if with_source else ""), "dim")
+    line.append(make_visible(row["author"]), "green")
+    line.append(make_visible(f"  {row['subject']}"))
     out.print(line)
     if row["file_count"]:
-        out.print(Text(visible(f"   {_touched(row)}"), "dim"))
+        out.print(Text(make_visible(f"   {_touched(row)}"), "dim"))
 
 
 def _day(moment: datetime | None) -> str:
@@ -262,7 +262,7 @@ def count(number: int, noun: str) -> str:
 
 def warning(message: str) -> None:
     """Print a warning."""
-    err.print(Text(f"warning: {visible(message)}", "yellow"))
+    err.print(Text(f"warning: {make_visible(message)}", "yellow"))
 
 
 def report_wait(owner: str) -> None:
@@ -272,12 +272,12 @@ def report_wait(owner: str) -> None:
 
 def plain(text: str) -> None:
     """Print a text unchanged, except for terminal control characters."""
-    sys.stdout.write(visible(text).encode("utf-8", "replace").decode() + "\n")
+    sys.stdout.write(make_visible(text).encode("utf-8", "replace").decode() + "\n")
 
 
 def failure(message: str) -> None:
     """Print an error."""
-    err.print(Text(f"error: {visible(truncate_middle(message))}", "red"))
+    err.print(Text(f"error: {make_visible(truncate_middle(message))}", "red"))
 
 
 def matches(found: "Matches", home: Path) -> None:
@@ -303,8 +303,8 @@ def with_lines(found: "Matches", home: Path, around: dict[tuple[str, str], dict[
             if number in by_line:
                 out.print(_line(by_line[number], home), soft_wrap=True)
             else:
-                name = in_line(" ".join(filter(None, reversed(shown_path(first, home)))))
-                text = visible(lines[number].removesuffix("\r"))
+                name = on_one_line(" ".join(filter(None, reversed(display_path(first, home)))))
+                text = make_visible(lines[number].removesuffix("\r"))
                 out.print(Text(f"{name}-{number}-{text}", "dim"), soft_wrap=True)
     total(found)
 
@@ -312,13 +312,13 @@ def with_lines(found: "Matches", home: Path, around: dict[tuple[str, str], dict[
 def counts(found: "Matches", home: Path) -> None:
     """Print the path of each file with its number of matches."""
     for name, of_file in _by_file(found, home):
-        out.print(in_line(f"{name}:{len(list(of_file))}"), soft_wrap=True)
+        out.print(on_one_line(f"{name}:{len(list(of_file))}"), soft_wrap=True)
 
 
 def files(found: "Matches", home: Path) -> None:
     """Print the path of each file."""
     for name, _ in _by_file(found, home):
-        out.print(in_line(name), soft_wrap=True)
+        out.print(on_one_line(name), soft_wrap=True)
 
 
 def total(found: "Matches") -> None:
@@ -334,14 +334,14 @@ def total(found: "Matches") -> None:
 
 
 def _by_file(found: "Matches", home: Path) -> "Iterable[tuple[str, Iterable[Match]]]":
-    return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(shown_path(match, home)))))
+    return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(display_path(match, home)))))
 
 
 def _line(match: "Match", home: Path) -> Text:
     from docindex_dagster.search.matches import excerpt_around
 
     text, start, end = excerpt_around(match)
-    shown = Text(visible(text))
+    shown = Text(make_visible(text))
     shown.stylize("bold yellow", start, end)
     where = place(match, home, f":{match.column}")
     page = Text(f"  page {match.page}" if match.page is not None else "", "bold")

@@ -12,7 +12,7 @@ from docindex_dagster.answering.citations import CheckedCitation, Citation, Stat
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.rendering import as_text
-from docindex_dagster.core.safe_text import in_line, truncate_middle, visible
+from docindex_dagster.core.safe_text import on_one_line, truncate_middle, make_visible
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
@@ -54,7 +54,7 @@ class AnswerPrinter:
                 for warning in warnings:
                     console.warning(warning)
             case Delta(text) if self.is_streaming:
-                self._write(visible(text))
+                self._write(make_visible(text))
             case Step():
                 self._step(event)
             case Answer():
@@ -64,9 +64,9 @@ class AnswerPrinter:
 
     def _step(self, step: Step) -> None:
         self._end_line()
-        arguments = truncate_middle(in_line(step.arguments), _MAX_ARGUMENTS)
+        arguments = truncate_middle(on_one_line(step.arguments), _MAX_ARGUMENTS)
         style = "yellow" if step.is_error else "dim"
-        console.err.print(Text(f"{in_line(step.tool)} {arguments}: {in_line(step.outcome)}", style))
+        console.err.print(Text(f"{on_one_line(step.tool)} {arguments}: {on_one_line(step.outcome)}", style))
 
     def _answer(self, answer: Answer) -> None:
         if not self.is_streaming:
@@ -95,13 +95,13 @@ class AnswerPrinter:
             worst = min(of_number, key=lambda citation: _WORST_FIRST.index(citation.state))
             console.out.print(self._source(worst, of_number))
             if worst.state in {State.DOUBTFUL, State.MISSING}:
-                claim = truncate_middle(in_line(worst.claim), _MAX_CLAIM)
+                claim = truncate_middle(on_one_line(worst.claim), _MAX_CLAIM)
                 console.out.print(Text(f"      “{claim}”", "dim"))
 
     def passages(self, passages: Iterable[Passage]) -> None:
         """Print passages with their numbers."""
         for one in passages:
-            line = self._place(one, [one.span]).append(in_line(f"  {one.kind} {one.name or ''}".rstrip()), "default")
+            line = self._place(one, [one.span]).append(on_one_line(f"  {one.kind} {one.name or ''}".rstrip()), "default")
             console.out.print(Text(f"{one.number:3} ", "dim").append_text(line))
 
     def _source(self, worst: Citation, of_number: Sequence[Citation]) -> Text:
@@ -111,7 +111,7 @@ class AnswerPrinter:
             return line.append(f"passage {worst.number} does not exist", style)
         spans = sorted({(citation.start_line, citation.end_line) for citation in of_number})
         line.append_text(self._place(worst.passage, spans))
-        line.append(in_line(f"  {worst.passage.name or worst.passage.kind}"), "default")
+        line.append(on_one_line(f"  {worst.passage.name or worst.passage.kind}"), "default")
         if worst.state is State.DOUBTFUL:
             better = f"; [{worst.better}] is a better match" if worst.better else ""
             line.append(f"  doubtful: the lines hardly support it{better}", style)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.core.safe_text import fence_around, in_line, visible
+from docindex_dagster.core.safe_text import fence_around, on_one_line, make_visible
 from docindex_dagster.documents.model import page_range
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.graph.open_graph import OpenGraph
@@ -18,10 +18,10 @@ from docindex_dagster.render import budget
 from docindex_dagster.search.context import Context, empty_reason
 from docindex_dagster.search.matches import Match, Matches, excerpt_around
 from docindex_dagster.search.model import CHANGED, Hit, title
-from docindex_dagster.status.catalog import lacks
+from docindex_dagster.status.catalog import index_limitations
 
 if TYPE_CHECKING:
-    from docindex_dagster.operations.status import Present
+    from docindex_dagster.operations.status import CheckedSource
 
 ROOM_FOR_NOTES = 150  # tokens that an answer with passages reserves for notes
 _ROOM_FOR_MORE = 60  # tokens reserved for the sentence with the cursor
@@ -52,7 +52,7 @@ def of_list(
         max_tokens: the budget.
         nothing: what to print if there are no results.
     """
-    notes = [f"Note: {in_line(warning)}" for warning in warnings]
+    notes = [f"Note: {on_one_line(warning)}" for warning in warnings]
     if not found:
         notes.append(nothing)
     page = enumerate(found[start : start + top_k], start=start + 1)
@@ -63,16 +63,16 @@ def of_list(
 
 def of_hit(rank: int, hit: Hit) -> str:
     """Format a result: its location, its symbol, and the matching lines."""
-    name = in_line(hit.title)
+    name = on_one_line(hit.title)
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
     about += f", lines {hit.start_line}-{hit.end_line}" + (f", page {hit.page}" if hit.page is not None else "")
     about += f", score {hit.score:.3f}"
     notes = f"; {CHANGED}" if hit.stale else ""
-    head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.line} ({about}{notes})"
-    lines = [f"   | {line}" for line in visible(hit.snippet.text).split("\n") if line.strip()]
+    head = f"{rank}. {hit.source} {on_one_line(hit.path)}:{hit.line} ({about}{notes})"
+    lines = [f"   | {line}" for line in make_visible(hit.snippet.text).split("\n") if line.strip()]
     about_it = [f"   {name}"] if name else []
-    about_it += [f"   file: {in_line(hit.file)}:{hit.line}"] if hit.file else []
-    about_it += [f"   summary: {in_line(hit.summary)}"] if hit.summary else []
+    about_it += [f"   file: {on_one_line(hit.file)}:{hit.line}"] if hit.file else []
+    about_it += [f"   summary: {on_one_line(hit.summary)}"] if hit.summary else []
     return "\n".join([head, *about_it, *lines])
 
 
@@ -81,7 +81,7 @@ def of_matches(found: Matches, top_k: int, start: int, warnings: Sequence[str], 
 
     The arguments are those of `of_list`.
     """
-    notes = [f"Note: {in_line(warning)}" for warning in warnings]
+    notes = [f"Note: {on_one_line(warning)}" for warning in warnings]
     if not found.total:
         return budget.fit_parts([*notes, _NO_MATCH], (), max_tokens, lambda _: "")
     notes.append(f"{_number(found.total, 'match', 'es')} in {_number(found.files, 'file', 's')}.")
@@ -100,19 +100,19 @@ def _number(count: int, noun: str, plural: str) -> str:
 
 def _file(match: Match) -> str:
     stale = f" ({CHANGED})" if match.stale else ""
-    file = f"\n   file: {in_line(match.file)}" if match.file else ""
-    return f"{match.source} {in_line(match.path)}{stale}{file}"
+    file = f"\n   file: {on_one_line(match.file)}" if match.file else ""
+    return f"{match.source} {on_one_line(match.path)}{stale}{file}"
 
 
 def _match(match: Match) -> str:
     page = f" (page {match.page})" if match.page is not None else ""
-    return f"   {match.line}:{match.column}{page} | {in_line(excerpt_around(match)[0])}"
+    return f"   {match.line}:{match.column}{page} | {on_one_line(excerpt_around(match)[0])}"
 
 
 def of_context(context: Context, notes: Sequence[str]) -> str:
     """Format the passages that fit, after the notes, and the number of results that did not fit."""
     left = context.found - sum(len(passage.chunk_ids) for passage in context.passages)
-    notes = [*map(in_line, notes)]
+    notes = [*map(on_one_line, notes)]
     if left > 0 and context.passages:
         notes.append(f"{left} more results did not fit. Request more tokens, or use `search` to list them.")
     head = budget.cut("\n".join(notes), ROOM_FOR_NOTES - 10)
@@ -123,11 +123,11 @@ def _commit(row: Mapping[str, Any]) -> str:
     """Format hash, date, author, subject and files of a commit."""
     day = f"{row['committed_at']:%Y-%m-%d}" if row["committed_at"] else "no date"
     about = f"{_number(row['file_count'], 'file', 's')}{_lines_changed(row)}"
-    files = [f"   {file['status']} {in_line(_name(file))}{_lines_changed(file)}" for file in row["files"][:_FILES]]
+    files = [f"   {file['status']} {on_one_line(_name(file))}{_lines_changed(file)}" for file in row["files"][:_FILES]]
     more = row["file_count"] - len(files)
     files += [f"   and {_number(more, 'more file', 's')}"] if more > 0 else []
-    head = f"{row['source']} {row['commit'][:_SHORT_HASH]} {day} by {in_line(row['author'])} ({about})"
-    return "\n".join([head, f"   | {in_line(row['subject'])}", *files])
+    head = f"{row['source']} {row['commit'][:_SHORT_HASH]} {day} by {on_one_line(row['author'])} ({about})"
+    return "\n".join([head, f"   | {on_one_line(row['subject'])}", *files])
 
 
 def _name(file: Mapping[str, Any]) -> str:
@@ -141,7 +141,7 @@ def _lines_changed(row: Mapping[str, Any]) -> str:
 
 def sentence(text: str) -> str:
     """Return a message of docindex as a sentence on one line."""
-    return f"{in_line(text[:1].upper() + text[1:])}."
+    return f"{on_one_line(text[:1].upper() + text[1:])}."
 
 
 def of_steps(steps: Sequence[Step], notes: Sequence[str], start: int, max_tokens: int, *, is_backward: bool) -> str:
@@ -172,7 +172,7 @@ def _line(steps: Sequence[Step], *, is_backward: bool) -> str:
     here, there = (first.object, first.subject) if is_backward else (first.subject, first.object)
     arrow = f"<-{first.predicate}-" if is_backward else f"-{first.predicate}->"
     indent = "  " * (first.depth - 1)
-    return f"{indent}{in_line(here)} {arrow} {in_line(there)} ({in_line(_places(steps))}; {first.resolution})"
+    return f"{indent}{on_one_line(here)} {arrow} {on_one_line(there)} ({on_one_line(_places(steps))}; {first.resolution})"
 
 
 def _places(steps: Sequence[Step]) -> str:
@@ -193,7 +193,7 @@ def of_statistics(graph: OpenGraph, max_tokens: int) -> str:
         f"edges: {_counts(found.edges)}",
         f"calls: {found.resolved:.1%} resolved; {_counts(found.calls)}",
         f"components: {found.components}",
-        *(f"called by {count}: {in_line(name)}" for name, count in found.hubs),
+        *(f"called by {count}: {on_one_line(name)}" for name, count in found.hubs),
         *([sentence(unlinked)] if unlinked else ()),
     ]
     return budget.cut("\n".join(lines), max_tokens)
@@ -237,19 +237,19 @@ def of_chunks(chunks: Sequence[ShownChunk], start: int, max_tokens: int) -> str:
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    return visible(row["text"])
+    return make_visible(row["text"])
 
 
 def _about(shown: ShownChunk, first: int, file: str | None) -> str:
     """Format the heading of a chunk from its line `first` on, with its file on disk unless it was named before."""
     row = shown.row
     name = title(row["qualified_name"], row["heading_path"])
-    what = in_line(", ".join(filter(None, (row["chunk_type"], page_range(row), name, row["signature"]))))
-    place = f"{row['source']} {in_line(row['path'])}:{row['start_line'] + first}-{row['end_line']}"
+    what = on_one_line(", ".join(filter(None, (row["chunk_type"], page_range(row), name, row["signature"]))))
+    place = f"{row['source']} {on_one_line(row['path'])}:{row['start_line'] + first}-{row['end_line']}"
     notes = f"; {CHANGED}" if shown.is_changed else ""
     about = f"{place} ({what}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}{notes}"
-    about += f"\nfile: {in_line(file)}" if file else ""
-    return f"{about}\nsummary: {in_line(row['summary'])}" if row["summary"] else about
+    about += f"\nfile: {on_one_line(file)}" if file else ""
+    return f"{about}\nsummary: {on_one_line(row['summary'])}" if row["summary"] else about
 
 
 def _fenced(about: str, lines: Sequence[str], language: str, room: int) -> tuple[str, int]:
@@ -277,10 +277,10 @@ def _source(present: "Present") -> str:
     one, entry = present.status, present.status.entry
     doubt = ["may be out of date: its files or settings have changed, or this could not be determined"]
     notes = [one.state, *(doubt if present.is_current is False else ())]
-    why = [in_line(one.problem)] if one.problem else []
+    why = [on_one_line(one.problem)] if one.problem else []
     if entry is None:
         return f"- {one.source}: {'; '.join([', '.join(notes), *why])}"
-    why += lacks(entry) if one.state != "degraded" else ()
+    why += index_limitations(entry) if one.state != "degraded" else ()
     languages = sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:_LANGUAGES]
     figures = f"{entry.files:,} files, {entry.chunks:,} chunks, {', '.join(languages)}"
     revision = f", revision {entry.revision}" if entry.revision else ""

@@ -6,7 +6,7 @@ Text of messages is untrusted data, like the text of files. It is printed behind
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from docindex_dagster.core.safe_text import in_line, visible
+from docindex_dagster.core.safe_text import on_one_line, make_visible
 from docindex_dagster.memory.anchors import Anchored
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
@@ -32,10 +32,10 @@ def of_ingested(one: Ingested) -> str:
     counts = f"chunks: {one.chunks}, concepts: {one.concepts}, edges: {one.edges}, extraction: {one.extraction}"
     later = "; the next fold extracts the remaining concepts" if one.extraction == "pending" else ""
     lines = [
-        f"Stored in {one.domain}, session {in_line(one.session)}, as message {one.message_id}.{again}",
+        f"Stored in {one.domain}, session {on_one_line(one.session)}, as message {one.message_id}.{again}",
         f"{counts}{later}; {one.latency_ms:.1f} ms",
-        *([f"   concepts | {in_line(', '.join(one.extracted))}"] if one.extracted else []),
-        *([f"   cannot look up the code it mentions: {in_line(one.problem)}"] if one.problem else []),
+        *([f"   concepts | {on_one_line(', '.join(one.extracted))}"] if one.extracted else []),
+        *([f"   cannot look up the code it mentions: {on_one_line(one.problem)}"] if one.problem else []),
         *(f"   mentions {_place(anchor)}" for anchor in one.anchors),
     ]
     return budget.cut("\n".join(lines), budget.DEFAULT)
@@ -51,7 +51,7 @@ def of_recalled(found: Recalled, top_k: int, start: int, max_tokens: int) -> str
         start: the number of messages on earlier pages.
         max_tokens: the budget.
     """
-    notes = [f"Note: {in_line(warning)}" for warning in found.warnings]
+    notes = [f"Note: {on_one_line(warning)}" for warning in found.warnings]
     if not found.messages:
         notes.append("No matching messages. Try other words or fewer filters.")
     has_code = bool(found.code) and not start
@@ -74,24 +74,24 @@ def _code(found: Recalled, max_tokens: int) -> str:
 
 
 def _remembered(rank: int, one: Remembered) -> str:
-    by = f"{one.role} {in_line(one.tool)}".rstrip()
+    by = f"{one.role} {on_one_line(one.tool)}".rstrip()
     about = f"lines {one.start_line}-{one.end_line}, score {one.score:.3f}"
     about += f", stored {one.repeats + 1} times" if one.repeats else ""
-    head = f"{rank}. {one.domain} session {in_line(one.session)}, {by}, {moment(one.at)}, message {one.message_id}"
-    lines = [f"   | {line}" for line in visible(one.text).split("\n") if line.strip()]
+    head = f"{rank}. {one.domain} session {on_one_line(one.session)}, {by}, {moment(one.at)}, message {one.message_id}"
+    lines = [f"   | {line}" for line in make_visible(one.text).split("\n") if line.strip()]
     anchors = [line for anchored in one.anchors for line in _anchored(anchored)]
     return "\n".join([f"{head} ({about})", *anchors, *lines])
 
 
 def _anchored(one: Anchored) -> list[str]:
     """Format a mention of code: its current state, and what depends on it."""
-    steps = [f"      {in_line(step.subject)} {step.predicate} it ({in_line(step.place)})" for step in one.impact]
+    steps = [f"      {on_one_line(step.subject)} {step.predicate} it ({on_one_line(step.place)})" for step in one.impact]
     more = (one.dependents or 0) - len(steps)
     depending = [] if one.dependents is None else [f"      dependents: {one.dependents:,}", *steps]
-    return [f"   mentions {in_line(now(one))}", *depending, *([f"      and {more:,} more"] if more > 0 else [])]
+    return [f"   mentions {on_one_line(current_state(one))}", *depending, *([f"      and {more:,} more"] if more > 0 else [])]
 
 
-def now(one: Anchored) -> str:
+def current_state(one: Anchored) -> str:
     """Format a mention of code and its current location on one line."""
     where = f"{one.source} {one.path}" + (f":{one.start_line}" if one.start_line else "")
     is_elsewhere = (one.source, one.path, one.name) != (one.anchor.source, one.anchor.path, one.anchor.name)
@@ -103,12 +103,12 @@ def now(one: Anchored) -> str:
 
 
 def _place(anchor: Anchor) -> str:
-    return in_line(f"{anchor.source} {anchor.path} {anchor.name or ''}".rstrip())
+    return on_one_line(f"{anchor.source} {anchor.path} {anchor.name or ''}".rstrip())
 
 
 def of_forgotten(one: Forgotten) -> str:
     """Format the result of forgetting."""
-    what = "everything" if one.what == "domain" else f"{one.what} {in_line(one.value)}"
+    what = "everything" if one.what == "domain" else f"{one.what} {on_one_line(one.value)}"
     if not one.messages:
         return f"{one.domain} has no messages to forget: {what}."
     return (
@@ -129,4 +129,4 @@ def _status(one: DomainStatus) -> str:
     text += f", {one.bytes / MEGABYTE:.1f} MB; not folded: {one.tail:,}; forgotten but not erased: {one.forgotten:,}"
     text += f"; from {moment(one.oldest_at)} to {moment(one.newest_at)}" if one.messages else ""
     text += f"; folded at {one.folded_at}" if one.folded_at else ""
-    return "\n".join([text, *(f"   damaged: {in_line(flaw)}" for flaw in one.flaws)])
+    return "\n".join([text, *(f"   damaged: {on_one_line(flaw)}" for flaw in one.flaws)])

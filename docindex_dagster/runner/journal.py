@@ -183,7 +183,7 @@ def read(path: Path) -> Entry | None:
 def _read(path: Path) -> Entry | None:
     is_alive = locks.holder(path) is not None  # checked first: a process that ends later has already written its end
     entry: Entry | None = None
-    with suppress(FileNotFoundError, KeyError, TypeError, ValueError), opened(path) as file:
+    with suppress(FileNotFoundError, KeyError, TypeError, ValueError), open_run(path) as file:
         for name, values in lines(file.read(), skipped=(_STAGE, PROGRESS, WAITING, WARNING)):
             if name == _RUN:
                 entry = Entry(entries.parse_run(values), is_alive)
@@ -193,7 +193,7 @@ def _read(path: Path) -> Entry | None:
     return None
 
 
-def opened(path: Path) -> BinaryIO:
+def open_run(path: Path) -> BinaryIO:
     """Open the file of a run, even if the run has been settled since its file was listed.
 
     Raises:

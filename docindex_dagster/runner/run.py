@@ -16,7 +16,7 @@ from typing import Any
 
 from docindex_dagster.chunking import pool
 from docindex_dagster.chunking.pool import check_main_guard
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.background import BackgroundThread
 from docindex_dagster.core.errors import DocindexError, SettingsError, VerificationError, first_line
 from docindex_dagster.core.events import Searchable, Waiting, emit
@@ -89,7 +89,7 @@ def index(
     """
     check_local(settings)
     run = SourceRun(settings, source, lambda: embedder, full, verify, tuple(only))
-    with reporting_full_disk(settings.home), writing(settings), holding_source_lock(run, f"process {os.getpid()}") as held:
+    with reporting_full_disk(settings.home), writable_home(settings), holding_source_lock(run, f"process {os.getpid()}") as held:
         ran = run_stages(held)
         for outcome in ran.outcomes.values():
             for text in outcome.warnings:

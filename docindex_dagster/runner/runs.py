@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import DocindexError, VerificationError, is_debugging
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
@@ -76,10 +76,10 @@ def index(
     failures: tuple[str, ...] = ()
     with (
         reporting_full_disk(settings.home),
-        writing(settings) as layout,
+        writable_home(settings) as layout,
         nullcontext(begun) if begun else journal.writing(layout, run) as writer,
     ):
-        removed_sources.forget(layout, key)
+        removed_sources.clear_removal(layout, key)
 
         def report(entry: StageEntry) -> None:
             found.append(entry)
@@ -163,7 +163,7 @@ def removing(settings: Settings, key: str, report: Callable[[str], None]) -> Ite
         StoreError: The published stores cannot be read.
     """
     owner = f"removal of {key}"
-    with writing(settings) as layout, exclusive(layout.source_lock(key), owner, report):
+    with writable_home(settings) as layout, exclusive(layout.source_lock(key), owner, report):
         with exclusive(layout.publication_lock, owner, report):
             withdraw(layout, key)
             for asset in layout.assets():
@@ -173,7 +173,7 @@ def removing(settings: Settings, key: str, report: Callable[[str], None]) -> Ite
         drop_caches(layout, key, report)
         journal.forget(layout, key)
         if key in registry.sources(settings):
-            removed_sources.note(layout, key)  # otherwise a sensor would add it again
+            removed_sources.record_removal(layout, key)  # otherwise a sensor would add it again
         yield
 
 

@@ -12,7 +12,7 @@ _is_given_up: ContextVar[Callable[[], bool]] = ContextVar("docindex_is_given_up"
 
 
 @contextmanager
-def until(is_given_up: Callable[[], bool]) -> Iterator[None]:
+def cancel_when(is_given_up: Callable[[], bool]) -> Iterator[None]:
     """Cancel searches in the block, and in threads that inherit its context, once `is_given_up` returns true."""
     token = _is_given_up.set(is_given_up)
     try:

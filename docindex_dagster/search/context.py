@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from docindex_dagster.core.errors import DamagedStoreError
-from docindex_dagster.core.safe_text import fence_around, in_line
+from docindex_dagster.core.safe_text import fence_around, on_one_line
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import walk
@@ -211,14 +211,14 @@ def _first_lines(passage: ContextPassage, lines: Sequence[str]) -> ContextPassag
 
 
 def _as_markdown(passage: ContextPassage) -> str:
-    name = in_line(passage.name or "").replace("`", "'")
+    name = on_one_line(passage.name or "").replace("`", "'")
     label = " ".join(filter(None, (passage.kind, f"`{name}`" if name else "")))
     notes = [] if passage.page is None else [f"page {passage.page}"]
     notes += [CHANGED] if passage.stale else []
     notes += ["cut"] if passage.is_cut else []
     description = "; ".join([label, *([passage.language] if passage.language else []), *notes])
     fence = fence_around(passage.text)
-    location = f"{passage.source} {in_line(passage.path)}:{passage.start_line}-{passage.end_line}"
+    location = f"{passage.source} {on_one_line(passage.path)}:{passage.start_line}-{passage.end_line}"
     return f"## {location}\n\n{description}\n\n{fence}{passage.language or ''}\n{passage.text}\n{fence}\n"
 
 

@@ -30,7 +30,7 @@ def with_locations(results: Sequence[_Result], sources: Mapping[str, Source]) ->
 
     Both stay unset for commits, undeclared sources, and sources whose folder is missing.
     """
-    is_other, file_of = cache(differs), files_of(sources)
+    is_other, file_of = cache(differs), file_resolver(sources)
     found = []
     for result in results:
         file = file_of(result.source, result.path)
@@ -42,7 +42,7 @@ def with_locations(results: Sequence[_Result], sources: Mapping[str, Source]) ->
     return found
 
 
-def files_of(sources: Mapping[str, Source]) -> Callable[[str, str], str | None]:
+def file_resolver(sources: Mapping[str, Source]) -> Callable[[str, str], str | None]:
     """Return a function from source and path to the path on disk; None for commits and sources without a folder."""
 
     @cache

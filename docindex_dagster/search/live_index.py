@@ -17,7 +17,7 @@ _MAX_AGE_S = 10.0  # of cached settings if their file is unchanged
 _Answer = TypeVar("_Answer")
 
 
-class LateLive:
+class LazyLive:
     """Project that may not exist yet: every access raises what `open_live` raises, until it succeeds."""
 
     def __init__(self, open_live: "Callable[[], Live]") -> None:

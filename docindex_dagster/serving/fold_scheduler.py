@@ -27,7 +27,7 @@ from docindex_dagster.core.traces import Attribute, recording
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import fold, reason, state_of, why_due
 from docindex_dagster.serving.jobs.job_process import environment
-from docindex_dagster.serving.telemetry.tracing import of_environment
+from docindex_dagster.serving.telemetry.tracing import tracing_from_environment
 
 _PAUSE_S = 5.0
 _RECHECK_S = 60.0  # check unchanged domains again after this time, since old messages may have become due
@@ -255,7 +255,7 @@ def main(root: str, key: str) -> int:
     stopwatch = Stopwatch(lambda name, _, seconds, __: timings.append((name, seconds)))
     try:
         settings = load_settings(Path(root))
-        traces = of_environment(lambda _: None, has_texts=settings.serve.trace_texts)
+        traces = tracing_from_environment(lambda _: None, has_texts=settings.serve.trace_texts)
         with closing(traces) if traces else nullcontext(), recording(stopwatch, *((traces,) if traces else ())):
             done = fold(settings, key)
     except Exception as error:  # noqa: BLE001 raised by any package

@@ -258,7 +258,7 @@ def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None
     symbol, to = (
         node_name(within.reader, opened, well_formed(end)) if end else "" for end in (request.symbol, request.to)
     )
-    known = queries.answer(opened, question, symbol, to, request.depth)
+    known = queries.answer_query(opened, question, symbol, to, request.depth)
     steps = _visible_steps(within, known)
     notes = [markdown.sentence(text) for text in queries.notes(opened, question, symbol, to, known)]
     notes += ["Edges outside the scope of the question are left out."] if len(steps) < len(known) else []

@@ -12,7 +12,7 @@ from tomlkit.exceptions import ParseError
 from tomlkit.items import AoT
 
 from docindex_dagster.core import git_folders, trust
-from docindex_dagster.core.errors import DeclaredError, SettingsError, SourceError
+from docindex_dagster.core.errors import AlreadyDeclaredError, SettingsError, SourceError
 from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.layout import Layout, base_key, is_branch
 from docindex_dagster.core.locks import exclusive
@@ -28,7 +28,7 @@ from docindex_dagster.core.settings import (
 )
 from docindex_dagster.core.urls import check_url, is_url, local_path
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import check_redirection, expanded
+from docindex_dagster.sources.paths import check_redirection, expand_user
 
 _SHORT_COMMIT = 10  # characters of a commit id that replaces a branch name
 _HEADER = "docindex: the indexed sources and their settings. See docs/reference/settings.md."
@@ -77,7 +77,7 @@ def _local_source(root: Path, path: str, kind: str | None, *, is_followed: bool)
     """Return the `path` to write to the config file, and the kind of the source."""
     is_parent = is_parent_of_libraries(path)
     folder = Path(path.rstrip("/").removesuffix(LIBRARY_PLACEHOLDER))
-    folder = expanded(folder)
+    folder = expand_user(folder)
     if folder.parts[:1] and folder.parts[0].startswith("~") and not os.path.lexists(folder):
         raise SourceError(f"{path}: home folder not found")
     folder = Path(os.path.normpath(folder.absolute()))
@@ -122,7 +122,7 @@ def _refuse_declared(root: Path, where: dict[str, str]) -> None:
     folder = registry.folder(root, where["path"]) if "path" in where else None
     if folder is not None and is_parent_of_libraries(where["path"]):
         if registry.children(settings, folder.parent) is not None:
-            raise DeclaredError(
+            raise AlreadyDeclaredError(
                 f"each folder in {folder.parent} is already declared; `docindex index` indexes all of them"
             )
         return
@@ -130,7 +130,7 @@ def _refuse_declared(root: Path, where: dict[str, str]) -> None:
         remote = source.remote
         if (source.path == folder and remote is None) or (remote is not None and remote.url == where.get("url")):
             location = where.get("url") or where["path"]
-            raise DeclaredError(
+            raise AlreadyDeclaredError(
                 f"{source.key} is already declared: index it with {command('docindex', 'index', source.key)}; to add "
                 "the same location as another source, give it its own name: "
                 f"{command('docindex', 'source', 'add', location, '--name', 'NAME')}"
@@ -148,7 +148,7 @@ def _add_branch(root: Path, where: dict[str, str], branch: str, option_names: Co
             options = ", ".join(f"--{name}" for name in option_names)
             raise SourceError(f"{options} not allowed: an additional branch shares the settings of its repository")
         if branch in {*table.get("branches", ()), table.get("branch")}:
-            raise DeclaredError(f"branch {branch} of this repository is already declared")
+            raise AlreadyDeclaredError(f"branch {branch} of this repository is already declared")
         table["branches"] = [*table.get("branches", ()), branch]
     return sorted(set(registry.sources(load_settings(root))) - before)
 

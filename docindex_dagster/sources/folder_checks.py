@@ -17,7 +17,7 @@ from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.walk import Entry, walk
 
 _MAX_FILES = 2000  # a folder with more files is assumed to contain some that count
-WHAT_COUNTS = (
+INDEXABLE_FILES = (
     "documents, code, configuration and other text files count unless a rule skips them; `docindex why FILE` says which"
 )
 _MAX_EXAMPLES = 3  # per rule
@@ -26,7 +26,7 @@ _STAGE = "discovered_files"
 # chunk, chunks per second after startup (minimum and maximum of each), and seconds to start.
 _CHUNK_BYTES = (700, 1250)
 CHUNKS_PER_SECOND = (270, 480)
-START_S = 4
+STARTUP_S = 4
 
 
 def contains_home(folder: Path) -> bool:
@@ -79,7 +79,7 @@ class SkippedEntries:
 
 
 @dataclass
-class Outlook:
+class SourcePreview:
     """The files of a source that would be indexed and those that would be skipped.
 
     Attributes:
@@ -114,7 +114,7 @@ class Outlook:
     def seconds(self) -> tuple[int, int]:
         """Estimated minimum and maximum indexing time, if this machine is like the measured one."""
         (few, many), (slow, fast) = self.chunks, CHUNKS_PER_SECOND
-        return START_S + round(few / fast), START_S + round(many / slow)
+        return STARTUP_S + round(few / fast), STARTUP_S + round(many / slow)
 
     def languages(self, source_types: Sequence[str]) -> list[tuple[str, int]]:
         """Return the languages of files of some types with their file counts, most files first."""
@@ -125,13 +125,13 @@ class Outlook:
         return found.most_common()
 
 
-def preview_source(source: Source) -> Outlook:
+def preview_source(source: Source) -> SourcePreview:
     """Judge each file of a source as a run would, keeping only counts.
 
     Raises:
         SourceError: As for `discover`.
     """
-    outlook, entries, nothing = Outlook(), list_entries(source), Memory()
+    outlook, entries, nothing = SourcePreview(), list_entries(source), Memory()
     announce = reporter(source.key, _STAGE, "files")
     for done, entry in enumerate(entries, start=1):
         content = judge(source, entry, nothing)
@@ -145,7 +145,7 @@ def preview_source(source: Source) -> Outlook:
     return outlook
 
 
-def _count_skipped(outlook: Outlook, entry: Entry, reason: str) -> None:
+def _count_skipped(outlook: SourcePreview, entry: Entry, reason: str) -> None:
     rule = outlook.rules.setdefault(reason.partition(":")[0], SkippedEntries())
     if entry.path.endswith(b"/"):
         rule.folders += 1

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 from docindex_dagster.core import trust
-from docindex_dagster.core.errors import DeclaredError, SettingsError
+from docindex_dagster.core.errors import AlreadyDeclaredError, SettingsError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, SourceSettings, check_settings
 from docindex_dagster.sources import registry
@@ -82,7 +82,7 @@ def write_first(folder: Path, text: str) -> Path:
     try:
         stream = file.open("x", encoding="utf-8")
     except FileExistsError as error:
-        raise DeclaredError(f"{file} already exists and is left unchanged") from error
+        raise AlreadyDeclaredError(f"{file} already exists and is left unchanged") from error
     try:
         with reporting_full_disk(folder), stream:
             stream.write(text)

@@ -133,7 +133,7 @@ def error_reason(error: OSError) -> str:
     return f"unreadable: {error.strerror or error}"
 
 
-def expanded(argument: str | Path) -> Path:
+def expand_user(argument: str | Path) -> Path:
     """Return the path that a user means: `~` is a home folder unless a file here has that name, as after a glob."""
     if os.path.lexists(argument):
         return Path(argument)

@@ -19,7 +19,7 @@ from docindex_dagster.sources.paths import path_to_name
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredSource:
     """A declared source, as `docindex source list --json` prints it."""
 
     source: str
@@ -76,7 +76,7 @@ def unknown(name: str, declared: Collection[str]) -> SourceError:
     return SourceError(f"source {name!r} not found; known sources: {known}")
 
 
-def containing(settings: Settings, path: Path, *, through_links: bool = True) -> Source | None:
+def source_containing(settings: Settings, path: Path, *, through_links: bool = True) -> Source | None:
     """Return the source whose folder contains `path`, as `located` does.
 
     Raises:

@@ -10,7 +10,7 @@ from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.layout import Layout
 
 
-def all_of(layout: Layout) -> set[str]:
+def removed_keys(layout: Layout) -> set[str]:
     """Return the keys of the removed sources."""
     keys = set()
     for file in layout.entries(layout.withdrawn):
@@ -21,7 +21,7 @@ def all_of(layout: Layout) -> set[str]:
     return keys
 
 
-def note(layout: Layout, key: str) -> None:
+def record_removal(layout: Layout, key: str) -> None:
     """Record that a source was removed."""
     file = layout.withdrawal(key)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -29,6 +29,6 @@ def note(layout: Layout, key: str) -> None:
         temporary.write_text(key, encoding="utf-8")
 
 
-def forget(layout: Layout, key: str) -> None:
+def clear_removal(layout: Layout, key: str) -> None:
     """Delete the record, so that the source is treated like any other again."""
     layout.withdrawal(key).unlink(missing_ok=True)

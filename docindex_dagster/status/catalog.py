@@ -121,7 +121,7 @@ def version(found: list[CatalogEntry]) -> str:
     return digest(json.dumps(described).encode())
 
 
-def lacks(entry: CatalogEntry) -> list[str]:
+def index_limitations(entry: CatalogEntry) -> list[str]:
     """Return a phrase for each limitation of a source's index. None of them is an error."""
     return [
         *([phrase(entry.fallbacks, entry.files)] if entry.fallbacks else ()),

@@ -92,7 +92,7 @@ def is_public(name: str) -> bool:
     return name in _names()
 
 
-def masked(text: str, environment: Mapping[str, str] | None = None) -> str:
+def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> str:
     """Remove the secrets from a path, URL or name that the user wants to include.
 
     Args:

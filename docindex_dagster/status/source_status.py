@@ -15,7 +15,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.sources import registry, removed_sources
 from docindex_dagster.sources.model import Source
-from docindex_dagster.status.catalog import CatalogEntry, is_degraded, lacks
+from docindex_dagster.status.catalog import CatalogEntry, is_degraded, index_limitations
 from docindex_dagster.stores import takeover
 from docindex_dagster.stores.takeover import Takeover
 
@@ -124,7 +124,7 @@ def states_of_all(
     """
     oldest = (time.time() if now is None else now) - settings.schedule.max_age_hours * _HOUR_S
     declared = registry.sources(settings) if declared is None else declared
-    taken_out = removed_sources.all_of(Layout(settings.home))
+    taken_out = removed_sources.removed_keys(Layout(settings.home))
     waiting = waiting_for_takeover(Layout(settings.home))
     indexed = {entry.source: entry for entry in entries}
     found = []
@@ -187,7 +187,7 @@ def _state_of_checks(key: str, entry: CatalogEntry | None, runs: Runs, *, is_ove
         known = "no recorded run has" if runs.checked_at is None else "no recent run has"
         return State.NOT_CHECKED, f"{known} checked all its files: {again}"
     if is_degraded(entry):
-        return State.DEGRADED, f"{'; '.join(lacks(entry))}: {index} tries again and reports the details"
+        return State.DEGRADED, f"{'; '.join(index_limitations(entry))}: {index} tries again and reports the details"
     return State.OK, None
 
 

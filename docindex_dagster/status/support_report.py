@@ -23,7 +23,7 @@ from docindex_dagster.status.redaction import (
     declared_sources,
     redact_message,
     is_public,
-    masked,
+    without_secrets,
     set_variables,
 )
 from docindex_dagster.status.source_status import RunsOf, SourceState
@@ -67,7 +67,7 @@ _OPTIONAL_PACKAGES = ("dagster-postgres", "obstore", "opentelemetry-sdk", "sente
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReportOptions:
     """Options of a report."""
 
     version: str  # of docindex
@@ -75,7 +75,7 @@ class Wanted:
     is_verified: bool  # include the findings of `docindex doctor`, which reads all stores
 
 
-def report(load: Callable[[], Settings], runs_of: RunsOf, wanted: Wanted) -> dict[str, Any]:
+def report(load: Callable[[], Settings], runs_of: RunsOf, wanted: ReportOptions) -> dict[str, Any]:
     """Return all parts of a report.
 
     Args:
@@ -233,11 +233,11 @@ def _doctor(layout: Layout) -> dict[str, Any]:
 def _paths(settings: Settings, states: Iterable[SourceState]) -> dict[str, Any]:
     """Return names and paths, without the secrets found in them."""
     return {
-        "root": masked(str(settings.root)),
-        "home": masked(str(settings.home)),
-        "declared": [masked(source.path or source.url or "") for source in settings.source],
-        "sources": {masked(one.source): str(one.state) for one in states},
-        "failures": {masked(one.source): masked(one.runs.failure) for one in states if one.runs.failure},
+        "root": without_secrets(str(settings.root)),
+        "home": without_secrets(str(settings.home)),
+        "declared": [without_secrets(source.path or source.url or "") for source in settings.source],
+        "sources": {without_secrets(one.source): str(one.state) for one in states},
+        "failures": {without_secrets(one.source): without_secrets(one.runs.failure) for one in states if one.runs.failure},
     }
 
 

@@ -9,7 +9,7 @@ from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.search.log import CommitFilters
 from docindex_dagster.sources.commits import read_commits
@@ -166,4 +166,4 @@ def test_of_what_a_commit_says_every_character_can_be_seen(repository):
 
     assert "\ufffdred" in text
     assert "\ufffdhidden" in text
-    assert visible(text) == text
+    assert make_visible(text) == text

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from docindex_dagster.llm.chat import Delta, ToolCall, Usage
 from tests.answering import projects
 from tests.answering.hostile import HOSTILE
@@ -168,7 +168,7 @@ def test_the_text_is_read_behind_its_fence(outcome, name, is_for_agent):
 
     held = fenced(first["messages"][-1]["content"])
     assert list(held) == ["passage 1"]
-    assert visible(HOSTILE[name]).strip() in held["passage 1"]
+    assert make_visible(HOSTILE[name]).strip() in held["passage 1"]
     assert [tool["function"]["name"] for tool in first.get("tools", ())] == (TOOLS if is_for_agent else [])
 
 
@@ -188,7 +188,7 @@ def test_marks_of_what_is_not_there_are_missing_and_a_terminal_is_not_steered(ou
     text = outcome.answers[name, is_for_agent]["text"]
 
     assert "[77 missing]" in text
-    assert visible(text) == text
+    assert make_visible(text) == text
 
 
 @EACH

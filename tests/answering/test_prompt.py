@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, failed, found, prompt
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from tests.answering.hostile import HOSTILE
 from tests.answering.samples import passage
 
@@ -47,7 +47,7 @@ def test_without_passages_it_says_so():
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_fences_hold_what_attackers_write(name):
-    text = visible(HOSTILE[name])
+    text = make_visible(HOSTILE[name])
     passages = [
         passage(1, "x = 1"),
         passage(2, text, name=HOSTILE[name], path=HOSTILE[name]),
@@ -61,7 +61,7 @@ def test_fences_hold_what_attackers_write(name):
     assert held["passage 2"].endswith(f"\n\n{text}")
     assert held["passage 2"].count("\n") == text.count("\n") + 3
     assert held["history"] == text.strip()
-    assert visible(asked.user) == asked.user
+    assert make_visible(asked.user) == asked.user
 
 
 def test_a_text_that_knows_the_code_of_another_message_gains_nothing():
@@ -73,10 +73,10 @@ def test_a_text_that_knows_the_code_of_another_message_gains_nothing():
 
 @given(st.lists(st.text(), max_size=4), st.text(), st.text())
 def test_fences_hold_any_text(texts, question, history):
-    asked = prompt(question, [passage(number, visible(text)) for number, text in enumerate(texts, 1)], history)
+    asked = prompt(question, [passage(number, make_visible(text)) for number, text in enumerate(texts, 1)], history)
 
     bodies = [body.split("\n", 3)[3] for tag, body in fenced(asked.user).items() if tag != "history"]
-    assert bodies == [visible(text) for text in texts]
+    assert bodies == [make_visible(text) for text in texts]
 
 
 def test_the_same_question_about_the_same_passages_is_the_same_message():
@@ -102,19 +102,19 @@ def test_what_a_tool_finds_is_passages_what_was_shown_before_and_a_result():
 def test_fences_hold_what_attackers_let_tools_find(name):
     text = HOSTILE[name]
 
-    given = found([passage(1, visible(text), path=text)], [2], text, "")
+    given = found([passage(1, make_visible(text), path=text)], [2], text, "")
 
     assert list(fenced(given)) == ["passage 1", "result"]
-    assert fenced(given)["result"] == visible(text).strip()
-    assert fenced(failed(text, "")) == {"error": visible(text).strip()}
+    assert fenced(given)["result"] == make_visible(text).strip()
+    assert fenced(failed(text, "")) == {"error": make_visible(text).strip()}
 
 
 @given(st.text(), st.text())
 def test_fences_hold_whatever_tools_find(passage_text, text):
-    given = found([passage(1, visible(passage_text))], [], text, "")
+    given = found([passage(1, make_visible(passage_text))], [], text, "")
 
-    assert fenced(given).get("result", "") == visible(text).strip()
-    assert fenced(failed(text, "")) == {"error": visible(text).strip()}
+    assert fenced(given).get("result", "") == make_visible(text).strip()
+    assert fenced(failed(text, "")) == {"error": make_visible(text).strip()}
 
 
 def test_an_agent_has_the_rules_of_all_answers_and_those_of_tools():

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from docindex_dagster.answering.citations import check
 from docindex_dagster.answering.rendering import as_html, as_text
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from tests.answering.hostile import HOSTILE
 from tests.answering.samples import passage
 from tests.answering.test_marks import ANSWERS
@@ -61,8 +61,8 @@ def test_a_model_that_repeats_what_attackers_write_links_nothing_but_passages(na
     assert found.addresses <= {"/files/1#L5", "/files/2#L1"}
     assert found.tags <= PLAIN
     assert found.attributes <= {"href", "class", "start"}
-    assert visible(shown(answer)) == shown(answer)
-    assert visible(as_text(answer, check(answer, PASSAGES))) == as_text(answer, check(answer, PASSAGES))
+    assert make_visible(shown(answer)) == shown(answer)
+    assert make_visible(as_text(answer, check(answer, PASSAGES))) == as_text(answer, check(answer, PASSAGES))
 
 
 @given(ANSWERS)

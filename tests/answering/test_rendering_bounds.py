@@ -59,5 +59,5 @@ def test_of_a_long_row_a_claim_has_the_end():
     ids=["parse", "html", "check", "prose"],
 )
 def test_work_ends_once_nobody_waits_for_it(work):
-    with cancellation.until(lambda: True), pytest.raises(QueryError, match="its caller is gone"):
+    with cancellation.cancel_when(lambda: True), pytest.raises(QueryError, match="its caller is gone"):
         work()

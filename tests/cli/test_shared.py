@@ -49,7 +49,7 @@ def publish(settings: Settings) -> None:
     base = prepared.pull(open_bucket(URL), run.layout, KEY)
     run_stages(run, is_complete=True, selected=[stage.name for stage in OURS[:-1]])
     prepared.push(open_bucket(URL), run.layout, KEY, base, "a worker")
-    with shared_stores.opened(publisher, None, "a publisher", pytest.fail) as stores:
+    with shared_stores.open_for_publishing(publisher, None, "a publisher", pytest.fail) as stores:
         done = publish_prepared(
             publisher, stores, StaticEmbedder, before_push=lambda home: rebuild(home, "a publisher")
         )
@@ -93,7 +93,7 @@ def test_a_rollback_counts_for_all_machines(run: Run, shared: Settings) -> None:
     assert done.code == 0, done.err
     assert "restored generation 1" in done.out
     other = shared.model_copy(update={"home": shared.root / "another machine"})
-    with shared_stores.opened(other, None, "a look", pytest.fail) as stores:
+    with shared_stores.open_for_publishing(other, None, "a look", pytest.fail) as stores:
         assert json.loads(stores.manifest.pointers["CURRENT"])["number"] == 1
     assert not any("eagle" in text for text in paths(run, "marmots whistle eagle"))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.settings import Settings, load_settings
 
 _OF_A_GROUP, _OF_OTHERS = 0o070, 0o007
@@ -29,7 +29,7 @@ def _mode(path: Path) -> int:
 
 
 def test_the_home_is_for_its_user_alone(settings):
-    with writing(settings) as layout:
+    with writable_home(settings) as layout:
         layout.stores.mkdir()
         layout.catalog.write_text("[]")
     elsewhere = settings.root / "elsewhere"
@@ -50,7 +50,7 @@ def test_the_home_of_an_older_version_is_closed_with_all_that_is_in_it(settings)
     program.chmod(0o755)
     linked.symlink_to(outside)
 
-    with writing(settings):
+    with writable_home(settings):
         pass
 
     assert [_mode(path) for path in (settings.home, text.parent, program, text)] == [0o700, 0o700, 0o700, 0o600]
@@ -58,11 +58,11 @@ def test_the_home_of_an_older_version_is_closed_with_all_that_is_in_it(settings)
 
 
 def test_a_group_may_read_if_the_settings_say_so(settings, monkeypatch):
-    with writing(settings) as layout:
+    with writable_home(settings) as layout:
         layout.catalog.write_text("[]")
     layout.home.chmod(0o2700)  # what is made in it is its group's
     monkeypatch.setenv("DOCINDEX_ACCESS__GROUP", "true")
-    with writing(load_settings(settings.root)):
+    with writable_home(load_settings(settings.root)):
         layout.stores.mkdir()
         layout.current.write_text("{}")
 

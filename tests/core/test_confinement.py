@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core import confinement, locks
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import AccessError, LinkError
 from docindex_dagster.core.files import append
 from docindex_dagster.core.layout import Layout
@@ -97,7 +97,7 @@ def test_a_link_that_comes_later_is_found_by_whoever_writes(tmp_path, home, outs
     Layout(home)
     (home / "stores/graph").symlink_to(outside)
 
-    with pytest.raises(LinkError), writing(settings):
+    with pytest.raises(LinkError), writable_home(settings):
         pass
 
 

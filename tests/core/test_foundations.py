@@ -17,7 +17,7 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout, file_name, key_of
-from docindex_dagster.core.locks import exclusive, exclusive_if_free, hold_for_life
+from docindex_dagster.core.locks import exclusive, exclusive_if_free, hold_until_exit
 
 TABLE = pa.table({"name": ["a", "b"], "size": [1, 2]})
 
@@ -150,7 +150,7 @@ def test_a_lock_for_life_outlasts_the_program_that_took_it_and_ends_with_its_pro
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         other.stdout.readline()
 
-        assert hold_for_life(lock, "another") == "http://127.0.0.1:3000"
+        assert hold_until_exit(lock, "another") == "http://127.0.0.1:3000"
 
         other.communicate(b"\n")
 

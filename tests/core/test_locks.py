@@ -49,7 +49,7 @@ def test_one_alone_waits_until_none_shares_it_and_others_wait_for_it(tmp_path):
     order: list[str] = []
 
     def be_alone() -> None:
-        with locks.alone(lock, "the rewrite", nobody_waits):
+        with locks.exclusive_of_shared(lock, "the rewrite", nobody_waits):
             order.append("alone")
 
     def share() -> None:
@@ -76,7 +76,7 @@ def test_one_alone_gets_it_although_others_share_it_all_the_time(tmp_path):
     processes = [sharing(lock) for _ in range(3)]
     try:
         for _ in range(5):
-            with locks.alone(lock, "the rewrite", nobody_waits):
+            with locks.exclusive_of_shared(lock, "the rewrite", nobody_waits):
                 pass
     finally:
         for process in processes:
@@ -87,7 +87,7 @@ def test_a_process_that_is_killed_leaves_none(tmp_path):
     lock = tmp_path / "log.lock"
     ends(sharing(lock))
 
-    with locks.alone(lock, "the rewrite", nobody_waits):
+    with locks.exclusive_of_shared(lock, "the rewrite", nobody_waits):
         pass
     with locks.shared(lock):
         pass
@@ -96,10 +96,10 @@ def test_a_process_that_is_killed_leaves_none(tmp_path):
 def test_two_that_want_it_alone_take_turns_and_the_second_is_shown_the_first(tmp_path):
     lock = tmp_path / "log.lock"
     seen: list[str] = []
-    with locks.alone(lock, "the first", nobody_waits):
+    with locks.exclusive_of_shared(lock, "the first", nobody_waits):
 
         def second() -> None:
-            with locks.alone(lock, "the second", seen.append):
+            with locks.exclusive_of_shared(lock, "the second", seen.append):
                 pass
 
         thread = threading.Thread(target=second)

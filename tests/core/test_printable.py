@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.core.safe_text import escaped, in_line, visible
+from docindex_dagster.core.safe_text import escape_json, on_one_line, make_visible
 from docindex_dagster.graph.export import Format, export
 from docindex_dagster.render.console import VisibleConsole
 from tests.graph.samples import opened
@@ -28,7 +28,7 @@ def unseen(text: str, *, kept: str = "") -> list[str]:
 def test_no_character_that_cannot_be_seen_is_left_and_every_other_is():
     for code in range(sys.maxunicode + 1):
         char = chr(code)
-        shown = in_line(char)
+        shown = on_one_line(char)
         assert len(shown) == 1
         assert not unseen(shown)
         assert shown not in BLANK
@@ -46,13 +46,13 @@ def test_a_console_shows_no_plain_string_as_it_is(capsys):
 
 @given(st.text())
 def test_lines_and_tabs_stay_where_lines_are_shown(text):
-    assert not unseen(visible(text), kept="\n\t")
-    assert visible(text).count("\n") == text.replace("\r\n", "\n").count("\n")
+    assert not unseen(make_visible(text), kept="\n\t")
+    assert make_visible(text).count("\n") == text.replace("\r\n", "\n").count("\n")
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_says_the_same_and_holds_no_such_character(value):
-    text = escaped(json.dumps(value, indent=1, ensure_ascii=False))
+    text = escape_json(json.dumps(value, indent=1, ensure_ascii=False))
 
     assert json.loads(text) == value
     assert not unseen(text, kept="\n")

@@ -79,7 +79,7 @@ class TestLifeOfAPartition:
 
         assert daemon.settle() == ["-library/other"]
         assert partitions(project) == published(project) == ["library/marmots", KEY]
-        assert removed_sources.all_of(project.layout) == set()
+        assert removed_sources.removed_keys(project.layout) == set()
 
     def test_a_source_that_is_declared_no_more_keeps_its_index_and_is_reported(self, daemon, project):
         daemon.settle()

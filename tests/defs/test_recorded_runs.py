@@ -139,9 +139,9 @@ class TestShowing:
             (well, State.SUCCEEDED, 100),
         ]
         assert all(job.created_at <= job.started_at <= job.ended_at for job in newest)
-        failed = recorded_runs.one(project.instance, settings, badly)
+        failed = recorded_runs.find_job(project.instance, settings, badly)
         assert failed.failures == ("discovered_files: there is no folder",)
-        assert recorded_runs.one(project.instance, settings, "none") is None
+        assert recorded_runs.find_job(project.instance, settings, "none") is None
 
     def test_a_run_that_works_says_how_far_it_is(self, project, settings):
         run_id = recorded(project, STARTED)

@@ -15,7 +15,7 @@ from docindex_dagster.core import events
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs import publishing
 from docindex_dagster.defs.outcomes import MOST_REQUESTS
-from docindex_dagster.defs.requests import Request, pending
+from docindex_dagster.defs.requests import Request, pending_requests
 from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.runner.entries import Mode
 from docindex_dagster.runner.runs import RunOutcome
@@ -80,7 +80,7 @@ def test_a_command_asks_for_a_run_follows_it_and_ends_when_what_it_made_can_be_s
     assert [job for job, _ in machines.did] == ["index_source", "publish_prepared"]
     assert machines.did[0][1]["docindex/verify"] == "true"
     assert events.StageBegan(KEY, "chunks") in heard
-    assert list(pending(deployment.instance)) == []
+    assert list(pending_requests(deployment.instance)) == []
 
 
 def test_what_the_stores_report_long_after_searches_find_it_is_waited_for(deployment, monkeypatch):
@@ -129,7 +129,7 @@ def test_a_user_who_does_not_wait_leaves_the_run_going(deployment):
         index(deployment)
 
     interrupt.join()
-    assert [request.source for request in pending(deployment.instance)] == [KEY]
+    assert [request.source for request in pending_requests(deployment.instance)] == [KEY]
 
 
 def test_a_request_for_a_source_without_a_partition_gives_it_one_and_holds_back_no_other(deployment):

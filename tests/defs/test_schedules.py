@@ -43,7 +43,7 @@ def test_the_night_asks_for_one_run_a_source(project):
 
 
 def test_what_was_taken_out_stays_out(project):
-    removed_sources.note(project.layout, KEY)
+    removed_sources.record_removal(project.layout, KEY)
 
     assert requests_of(project, datetime(2026, 11, 21, 3, tzinfo=UTC)) == []
 

@@ -10,7 +10,7 @@ from docindex_dagster.evaluation.configuration import Configuration
 from docindex_dagster.evaluation.questions import Question, Target, ranks
 from docindex_dagster.evaluation.report import compare, report
 from docindex_dagster.evaluation.retrieval_runs import ask
-from docindex_dagster.evaluation.run import Wanted, evaluate, find_questions
+from docindex_dagster.evaluation.run import QuestionSelection, evaluate, find_questions
 from docindex_dagster.search.model import Mode
 from tests.models import TinyEmbedder, offer
 
@@ -24,7 +24,7 @@ def configuration(project) -> Configuration:
 
 @pytest.fixture
 def asked(project, reader, warn):
-    return find_questions(project, reader, Wanted(), warn)
+    return find_questions(project, reader, QuestionSelection(), warn)
 
 
 def question(text: str, *targets: Target, **options) -> Question:

@@ -7,7 +7,7 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.graph import build, queries
 from docindex_dagster.graph.analysis import module_cycles, statistics
 from docindex_dagster.graph.export import Format, export, near
-from docindex_dagster.graph.lookup import find, one
+from docindex_dagster.graph.lookup import find_nodes, one
 from docindex_dagster.graph.open_graph import OpenGraph, open_graphs
 from tests.graph.built import build_graph, references_of
 from tests.graph.calls import chunks_of
@@ -111,7 +111,7 @@ def test_each_edge_says_where_and_how(graph):
 @pytest.mark.parametrize("name", ["nothing", "shop/nowhere.py::Store", ""])
 def test_what_is_not_there_is_reported(graph, name):
     with pytest.raises(QueryError, match="needs a symbol" if not name else "not found in the graph"):
-        queries.answer(graph, "callers", name)
+        queries.answer_query(graph, "callers", name)
 
 
 def test_a_name_of_several_symbols_is_answered_for_each():
@@ -201,7 +201,7 @@ GO = "package gin\n\ntype Context struct{}\n\nfunc (c *Context) JSON() {}\n"
 )
 def test_a_name_as_its_language_writes_it_is_found(path, code, name, symbol):
     graph = open_graphs({"git/gin": graph_of({path: code}, "git/gin")})
-    assert [graph.ids[number] for number in find(graph, name)] == [f"git/gin!{path}::{symbol}"]
+    assert [graph.ids[number] for number in find_nodes(graph, name)] == [f"git/gin!{path}::{symbol}"]
 
 
 def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):

@@ -20,7 +20,7 @@ from docindex_dagster.graph.concepts.extractor import (
     Passage,
     Relation,
     load_extractor,
-    normal,
+    normalize_name,
 )
 from docindex_dagster.graph.concepts.findings import FINDINGS, find_concepts
 from docindex_dagster.graph.concepts.llm import LLMExtractor
@@ -49,11 +49,11 @@ def found_in(text: str) -> Found:
 
 
 def names(text: str) -> set[str]:
-    return {normal(each.name) for each in found_in(text).concepts}
+    return {normalize_name(each.name) for each in found_in(text).concepts}
 
 
 def relations(text: str) -> set[tuple[str, str, str]]:
-    return {(normal(each.subject), each.predicate, normal(each.object)) for each in found_in(text).relations}
+    return {(normalize_name(each.subject), each.predicate, normalize_name(each.object)) for each in found_in(text).relations}
 
 
 # Patterns
@@ -136,12 +136,12 @@ def test_each_finding_has_its_line():
     ],
 )
 def test_a_concept_is_one_node_however_it_is_written(name, node):
-    assert normal(name) == node
+    assert normalize_name(name) == node
 
 
 @given(st.text(max_size=80))
 def test_a_name_that_is_normal_stays_as_it_is(name):
-    once = normal(name)
+    once = normalize_name(name)
 
     assert once == once.strip().lower()
 

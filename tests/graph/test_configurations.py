@@ -46,7 +46,7 @@ def test_a_configuration_that_cannot_be_read_is_reported_wherever_the_index_is(l
     publication = publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
     assert publication.graph_problem == sentence_unreadable(graph.unreadable)
     (entry,) = catalog.entries(layout)
-    assert catalog.lacks(entry) == ["1 configuration file cannot be read, so imports may be unresolved"]
+    assert catalog.index_limitations(entry) == ["1 configuration file cannot be read, so imports may be unresolved"]
     assert not catalog.is_degraded(entry)
 
 

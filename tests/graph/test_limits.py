@@ -106,5 +106,5 @@ def test_a_file_without_edges_is_reported_wherever_the_index_is_and_is_no_reason
     assert publication.graph_problem == f"{reported}: bad.py (error: KeyError: 'pump')"
     assert not publication.source.lacks_of_graph
     (entry,) = catalog.entries(layout)
-    assert catalog.lacks(entry) == [reported]
+    assert catalog.index_limitations(entry) == [reported]
     assert catalog.is_degraded(entry)

@@ -8,7 +8,7 @@ import pytest
 
 from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.graph.concepts import spacy as subject
-from docindex_dagster.graph.concepts.extractor import Found, Passage, normal
+from docindex_dagster.graph.concepts.extractor import Found, Passage, normalize_name
 from docindex_dagster.graph.document_text import read_prose
 
 needs_extra = pytest.mark.extras
@@ -19,7 +19,7 @@ def found_in(*texts: str) -> list[Found]:
 
 
 def names(found: Found) -> dict[str, float]:
-    return {normal(each.name): each.confidence for each in found.concepts}
+    return {normalize_name(each.name): each.confidence for each in found.concepts}
 
 
 @needs_extra
@@ -37,7 +37,7 @@ def names(found: Found) -> dict[str, float]:
 def test_a_sentence_relates_its_noun_chunks(text, relation):
     (found,) = found_in(text)
 
-    assert relation in {(normal(each.subject), each.predicate, normal(each.object)) for each in found.relations}
+    assert relation in {(normalize_name(each.subject), each.predicate, normalize_name(each.object)) for each in found.relations}
 
 
 @needs_extra

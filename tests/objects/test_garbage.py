@@ -93,7 +93,7 @@ def test_a_machine_whose_clock_was_ahead_by_years_ends_it_for_nobody(bucket: Buc
 def test_what_took_so_long_that_it_may_be_gone_is_not_published(
     bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "LONGEST", timedelta(seconds=-1))
+    monkeypatch.setattr(contents, "MAX_UNREFERENCED_AGE", timedelta(seconds=-1))
     with pytest.raises(ConflictError, match="its result is discarded"):
         prepare(bucket, publisher, "alpha")
     with pytest.raises(ConflictError, match="its result is discarded"):

@@ -94,7 +94,7 @@ def test_a_home_whose_publication_failed_goes_back_to_what_is_published(
 ) -> None:
     monkeypatch.setattr(shared_stores, "bucket_of", lambda _: bucket)
     publish(bucket, publisher, "alpha")
-    with shared_stores.opened(settings, None, "a publisher", pytest.fail) as stores:
+    with shared_stores.open_for_publishing(settings, None, "a publisher", pytest.fail) as stores:
         chunks = chunks_of({"a.py": ["gamma reads a file"]}, KEY)
         publish_rows(stores.layout, KEY, chunks, vectors_of(chunks))  # and no push
     assert number(settings) == 2

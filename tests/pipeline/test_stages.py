@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from docindex_dagster.core import tables
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import PluginError, VerificationError
 from docindex_dagster.core.events import StageEnded, listening
 from docindex_dagster.core.layout import Layout
@@ -65,7 +65,7 @@ def elsewhere(project: Project) -> Settings:
 
 def run_of_library(settings: Settings) -> StageOutcomes:
     source = registry.find(settings, KEY)
-    with writing(settings):
+    with writable_home(settings):
         return run.run_stages(SourceRun(settings, source, StaticEmbedder))
 
 

@@ -66,7 +66,7 @@ def prepare(settings: Settings, bucket: Bucket, key: str, *, full: bool = False)
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[SharedStores]:
-    with shared_stores.opened(settings, None, "a publisher", pytest.fail) as stores:
+    with shared_stores.open_for_publishing(settings, None, "a publisher", pytest.fail) as stores:
         yield stores
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from docindex_dagster.chunking import build, pool
 from docindex_dagster.core import child_process
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Event, Notice, Searchable, listening
 from docindex_dagster.core.settings import load_settings
@@ -39,7 +39,7 @@ def project(tmp_path) -> Iterator[Project]:
 def run(project: Project, reported: list[StageEntry] | None = None) -> StageOutcomes:
     settings = load_settings(project.root)
     report = (lambda _: None) if reported is None else reported.append
-    with writing(settings):
+    with writable_home(settings):
         source = SourceRun(settings, registry.find(settings, KEY), TinyEmbedder)
         return run_stages(source, report, is_complete=True)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from docindex_dagster.core.access import writing
+from docindex_dagster.core.access import writable_home
 from docindex_dagster.core.errors import DocindexError, LostTableError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.pipeline import embedding, stages
@@ -33,7 +33,7 @@ def project(tmp_path) -> Iterator[Project]:
 def stepped(project: Project, selected: list[str] = ALL, waiting: tuple[str, ...] = ()) -> Iterator[SteppedRun]:
     settings = load_settings(project.root)
     source = SourceRun(settings, registry.find(settings, KEY), TinyEmbedder)
-    with writing(settings), closing(SteppedRun(source, selected, waiting)) as made:
+    with writable_home(settings), closing(SteppedRun(source, selected, waiting)) as made:
         yield made
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.search import text_scan
-from docindex_dagster.search.cancellation import until
+from docindex_dagster.search.cancellation import cancel_when
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.lookup import rows_at
@@ -215,7 +215,7 @@ def test_the_table_is_not_opened_where_there_are_texts(reader, monkeypatch):
 
 @pytest.mark.parametrize("search", [find_matching_chunks, find_matches])
 def test_it_ends_once_nobody_waits(reader, search):
-    with until(lambda: True), pytest.raises(QueryError, match="was cancelled"):
+    with cancel_when(lambda: True), pytest.raises(QueryError, match="was cancelled"):
         search(Pool(reader, Filters(), 10), Pattern("->>", is_regex=False))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.operations.status import Present
+from docindex_dagster.operations.status import CheckedSource
 from docindex_dagster.render import markdown
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.tools import Tools
@@ -41,7 +41,7 @@ def test_a_record_of_runs_that_cannot_be_read_is_reported_and_so_is_the_rest(set
 
 def test_what_is_cut_as_text_is_reported_however_little():
     answer = markdown.of_sources(
-        [Present(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [], 0, 2000
+        [CheckedSource(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [], 0, 2000
     )
 
     assert answer == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content from 2026-11-21"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.sources.folder_checks import Outlook
+from docindex_dagster.sources.folder_checks import SourcePreview
 
 PAGE = (Path(__file__).parents[2] / "benchmarks" / "README.md").read_text(encoding="utf-8")
 # Bytes of text at the revisions of that page.
@@ -23,11 +23,11 @@ TEXT_BYTES = {
 @pytest.mark.parametrize("name", TEXT_BYTES)
 def test_what_was_measured_lies_between_the_estimates(name):
     files, seconds = re.search(rf"^\| {name} \| \w+ \| (\d+) \| \d+ \| ([\d.]+) ", PAGE, re.MULTILINE).groups()
-    outlook = Outlook(Counter({("code", "text"): int(files)}), TEXT_BYTES[name])
+    outlook = SourcePreview(Counter({("code", "text"): int(files)}), TEXT_BYTES[name])
     least, most = outlook.seconds
 
     assert least - 1 <= float(seconds) <= most
 
 
 def test_each_file_is_a_chunk_however_small_it_is():
-    assert Outlook(Counter({("code", "python"): 60_000}), 60_000).chunks == (60_000, 60_000)
+    assert SourcePreview(Counter({("code", "python"): 60_000}), 60_000).chunks == (60_000, 60_000)

@@ -109,9 +109,9 @@ def test_a_path_belongs_to_the_innermost_source_around_it(tmp_path):
     text = '[[source]]\nkind = "git"\npath = "x"\n[[source]]\nkind = "library"\npath = "x/docs"\n'
     settings = project(tmp_path, text, "x/docs")
 
-    assert registry.containing(settings, tmp_path / "x/docs/a.md").key == "library/docs"
-    assert registry.containing(settings, tmp_path / "x/a.py").key == "git/x"
-    assert registry.containing(settings, tmp_path) is None
+    assert registry.source_containing(settings, tmp_path / "x/docs/a.md").key == "library/docs"
+    assert registry.source_containing(settings, tmp_path / "x/a.py").key == "git/x"
+    assert registry.source_containing(settings, tmp_path) is None
 
 
 def test_a_refused_edit_leaves_the_file_as_it_was(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.status.redaction import HIDDEN, redact_message, is_public, masked
+from docindex_dagster.status.redaction import HIDDEN, redact_message, is_public, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,17 @@ def test_names_of_the_documentation_are_public_and_others_are_not():
 
 def test_what_is_shown_by_wish_has_no_password_no_token_and_no_value_of_a_secret_variable():
     text = "https://ada:hunter2@example.org/r?token=abc from tulip-in-the-snow"
-    shown = masked(text, {"FLOWER_TOKEN": "tulip-in-the-snow", "LANG": "from"})
+    shown = without_secrets(text, {"FLOWER_TOKEN": "tulip-in-the-snow", "LANG": "from"})
     assert shown == f"https://example.org/r?token=… from {HIDDEN}"
 
 
 @pytest.mark.parametrize("name", ["DAGSTER_PG_PASSWORD", "MYSQL_PWD", "SSH_PASSPHRASE", "SENTRY_DSN", "CARD_PIN"])
 @pytest.mark.parametrize("value", ["s3cr3t", "ab", "7", "$a b?"])
 def test_a_short_value_of_a_secret_variable_is_hidden_where_it_is_a_whole_word(name, value):
-    shown = masked(f"with {value}, x{value}x and my_{value}", {name: value})
+    shown = without_secrets(f"with {value}, x{value}x and my_{value}", {name: value})
     assert shown.startswith(f"with {HIDDEN}, ")
     assert shown.endswith(f" and my_{HIDDEN}")
-    assert masked("s3cr3ts cabs 47", {name: value}) == "s3cr3ts cabs 47"
+    assert without_secrets("s3cr3ts cabs 47", {name: value}) == "s3cr3ts cabs 47"
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_a_short_value_of_a_secret_variable_is_hidden_where_it_is_a_whole_word(n
     ],
 )
 def test_a_password_in_the_value_of_a_variable_is_hidden(name, value):
-    assert masked("it refused tulip! for ada", {name: value}) == f"it refused {HIDDEN} for ada"
+    assert without_secrets("it refused tulip! for ada", {name: value}) == f"it refused {HIDDEN} for ada"
 
 
 def test_the_folder_of_a_shell_is_no_secret():
-    assert masked("/srv/shop/manual", {"PWD": "/srv/shop", "OLDPWD": "/srv", "EMPTY_TOKEN": ""}) == "/srv/shop/manual"
+    assert without_secrets("/srv/shop/manual", {"PWD": "/srv/shop", "OLDPWD": "/srv", "EMPTY_TOKEN": ""}) == "/srv/shop/manual"
 
 
 def test_the_secret_name_of_a_home_is_not_shown():
     home = f"/srv/shop/.docindex/{'0a' * 16}"
 
-    assert masked(home, {}) == f"/srv/shop/.docindex/{HIDDEN}"
-    assert masked(f"no {home}/stores", {}) == f"no /srv/shop/.docindex/{HIDDEN}/stores"
-    assert masked("git/0a" + "0a" * 16, {}) == "git/0a" + "0a" * 16
+    assert without_secrets(home, {}) == f"/srv/shop/.docindex/{HIDDEN}"
+    assert without_secrets(f"no {home}/stores", {}) == f"no /srv/shop/.docindex/{HIDDEN}/stores"
+    assert without_secrets("git/0a" + "0a" * 16, {}) == "git/0a" + "0a" * 16

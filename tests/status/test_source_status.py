@@ -143,7 +143,7 @@ def test_operations_lists_every_state_and_whether_it_needs_attention():
 
 
 def test_a_source_that_was_taken_out_on_purpose_is_left_in_peace(settings):
-    removed_sources.note(Layout(settings.home), "library/a")
+    removed_sources.record_removal(Layout(settings.home), "library/a")
 
     found = one(settings, "library/a", indexed=False, runs=None)
 

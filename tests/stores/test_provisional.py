@@ -330,10 +330,10 @@ def test_a_source_that_is_linked_is_not_degraded(layout):
 
     (known,) = catalog.entries(layout)
 
-    assert catalog.lacks(known) == ["linking 1 of 2 files"]
+    assert catalog.index_limitations(known) == ["linking 1 of 2 files"]
     assert not catalog.is_degraded(known)
     run.second()
-    assert catalog.lacks(catalog.entries(layout)[0]) == []
+    assert catalog.index_limitations(catalog.entries(layout)[0]) == []
 
 
 def test_a_generation_of_an_earlier_version_opens(layout):

@@ -203,7 +203,7 @@ def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(la
     publication = publish_files(layout, FILES)
 
     assert "unheard-of symbol" in publication.graph_problem
-    assert [catalog.lacks(entry) for entry in catalog.entries(layout)] == [["its graph is incomplete"]]
+    assert [catalog.index_limitations(entry) for entry in catalog.entries(layout)] == [["its graph is incomplete"]]
     assert held_everywhere(layout).num_rows == 3
 
 

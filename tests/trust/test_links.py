@@ -18,7 +18,7 @@ from docindex_dagster.evaluation.collected_questions import collect
 from docindex_dagster.evaluation.questions import Target
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.runner import runs
-from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.http.served_project import ServedProject
 from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.serving.jobs.queue import Jobs
 from docindex_dagster.serving.web import ask

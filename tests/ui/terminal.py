@@ -19,7 +19,7 @@ def main() -> None:
     with Path("/dev/null").open("w") as nowhere:
         console.out = console.VisibleConsole(record=True, width=112, force_terminal=True, file=nowhere)
         console.out.print(f'$ docindex search "{QUERY}" --explain --top-k 4\n', style="bold")
-        console.listed(found, settings.home, with_source=True, explain=True)
+        console.print_results(found, settings.home, with_source=True, explain=True)
         console.out.save_svg(sys.argv[2], title="docindex")
 
 

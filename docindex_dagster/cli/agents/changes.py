@@ -94,7 +94,7 @@ def _leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{key}", value
 
 
-def bound_to(entry: Any, agent: Agent) -> str:
+def bound_project(entry: Any, agent: Agent) -> str:
     """Return the project that an entry names; empty if it names none."""
     variables = entry.get(agent.environment_key) if isinstance(entry, dict) else None
     return str(variables.get(ROOT_VARIABLE, "")) if isinstance(variables, dict) else ""
@@ -282,4 +282,4 @@ def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
 def _serves(plan: Plan, agent: Agent, scope: Scope, name: str) -> bool:
     """Return whether an agent has an entry that serves this project."""
     entry = entry_of(plan, agent, scope, name)
-    return entry is not None and bound_to(entry, agent) in {"", str(plan.folder), agent.folder}
+    return entry is not None and bound_project(entry, agent) in {"", str(plan.folder), agent.folder}

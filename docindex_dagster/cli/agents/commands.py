@@ -102,11 +102,11 @@ def agents_add(
 
 def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> None:
     """Warn about what a replaced entry did. Only its keys are printed, since values may be secrets."""
-    from docindex_dagster.cli.agents.changes import bound_to, replaced_keys, command_line_of
+    from docindex_dagster.cli.agents.changes import bound_project, replaced_keys, command_line_of
 
     if before is None:
         return
-    if (root := bound_to(before, agent)) and root != bound_to(after, agent):
+    if (root := bound_project(before, agent)) and root != bound_project(after, agent):
         console.warning(f"the entry {name} of {agent.name} served {root}; use another --name to keep both")
     if (old := command_line_of(before)) != (new := command_line_of(after)):
         console.warning(f"the entry {name} of {agent.name} started `{old}`, and now starts `{new}`")

@@ -113,7 +113,7 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     instance, settings = context.instance, project.read_settings()
     for run in report_dead_runs(instance, settings):
         context.log.warning(f"the process of run {run.run_id} of {run.tags.get(PARTITION_TAG, run.job_name)} died")
-    published = shared.known(instance, settings)
+    published = shared.with_shared_state(instance, settings)
     declared, before = registry.sources(settings), Memory.of(context.cursor)
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
     todo = plan(_state(Layout(published.home), declared, partitions, context), before)
@@ -150,7 +150,7 @@ def _state(
         places=_origins(declared),
         partitions=frozenset(partitions),
         published=frozenset(generation.sources if generation else ()) | source_status.waiting_for_takeover(layout),
-        withdrawn=frozenset(removed_sources.all_of(layout)),
+        withdrawn=frozenset(removed_sources.removed_keys(layout)),
     )
 
 

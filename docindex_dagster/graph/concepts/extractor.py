@@ -90,7 +90,7 @@ class Extractor(Protocol):
         ...
 
 
-def normal(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Normalize a name, so that a concept is one node: lower case, singular, no article; may return "".
 
     Plurals are English, recognized by their last letters.

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import ConceptError, first_line
 from docindex_dagster.core.events import ignore, reporter
-from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Extractor, Found, Passage, Relation, normal
+from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Extractor, Found, Passage, Relation, normalize_name
 from docindex_dagster.graph.document_text import ReadChunk, may_start_in_code, read_prose
 from docindex_dagster.graph.documents import DOCUMENT
 from docindex_dagster.graph.source_graph import CONCEPT, Triple
@@ -134,11 +134,11 @@ def _checked(found: Found | None) -> Found:
             raise ConceptError(f"unknown relation {relation.predicate!r}: expected one of {', '.join(RELATIONS)}")
     concepts = (each for each in found.concepts if _is_name(each.name))
     relations = (each for each in found.relations if _is_name(each.subject) and _is_name(each.object))
-    return Found(tuple(concepts), tuple(each for each in relations if normal(each.subject) != normal(each.object)))
+    return Found(tuple(concepts), tuple(each for each in relations if normalize_name(each.subject) != normalize_name(each.object)))
 
 
 def _is_name(name: str) -> bool:
-    return len(name) <= _LONGEST_NAME and bool(normal(name))
+    return len(name) <= _LONGEST_NAME and bool(normalize_name(name))
 
 
 def _as_row(text: str, found: Found) -> dict[str, Any]:
@@ -188,15 +188,15 @@ def concept_edges(
 
 def node_of(name: str) -> str:
     """Return the node of a concept, which all sources share."""
-    return f"{CONCEPT}:{normal(name)}"
+    return f"{CONCEPT}:{normalize_name(name)}"
 
 
 def _mentions(
     chunk: ReadChunk, concepts: Sequence[Concept], relations: Sequence[Relation], most: int, found_by: str
 ) -> Iterator[Triple]:
     """Yield mentions of concepts. Concepts with relations come first, so that sections have edges to them."""
-    ends = {normal(name) for each in relations for name in (each.subject, each.object)}
-    order = sorted(concepts, key=lambda each: (normal(each.name) not in ends, -each.confidence, each.line))
+    ends = {normalize_name(name) for each in relations for name in (each.subject, each.object)}
+    order = sorted(concepts, key=lambda each: (normalize_name(each.name) not in ends, -each.confidence, each.line))
     best: dict[str, Concept] = {}
     for each in order:
         best.setdefault(node_of(each.name), each)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from docindex_dagster.core.errors import ConceptError
-from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Found, Passage, Relation, normal
+from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Found, Passage, Relation, normalize_name
 from docindex_dagster.llm.batch_requests import QuestionBatch, Question
 from docindex_dagster.llm.protocol import LLM
 
@@ -76,9 +76,9 @@ class LLMExtractor:
         relations = tuple(
             Relation(each.subject, each.predicate, each.object, _CONFIDENCE, _line(passage, each.subject))
             for each in triples
-            if each.predicate in RELATIONS and normal(each.subject) and normal(each.object)
+            if each.predicate in RELATIONS and normalize_name(each.subject) and normalize_name(each.object)
         )[: self.most]
-        ends = {normal(name): (name, each.line) for each in relations for name in (each.object, each.subject)}
+        ends = {normalize_name(name): (name, each.line) for each in relations for name in (each.object, each.subject)}
         return Found(tuple(Concept(name, _CONFIDENCE, line) for name, line in ends.values()), relations)
 
 

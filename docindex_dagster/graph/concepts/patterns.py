@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from docindex_dagster.documents.model import words as words_of
-from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
+from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normalize_name
 from docindex_dagster.graph.document_text import Paragraph
 from docindex_dagster.graph.documents import is_plain
 
@@ -162,7 +162,7 @@ def _titles(passage: Passage) -> Iterator[Concept]:
     )
     text = "".join(rest)
     for heading in headings:
-        name = normal(heading.text)
+        name = normalize_name(heading.text)
         is_named = is_term(heading.text) and heading.text not in heading.codes
         if is_named and re.search(rf"\b{re.escape(name)}(?:s|es)?\b", text):
             yield Concept(heading.text, _TITLE, heading.line)
@@ -218,7 +218,7 @@ def _verb_relations(paragraph: Paragraph) -> Iterator[Relation]:
     for predicate, pattern in _RELATED.items():
         for match in pattern.finditer(paragraph.text):
             subject, target = match["subject"], match["object"]
-            if _is_named(paragraph, subject) and _is_named(paragraph, target) and normal(subject) != normal(target):
+            if _is_named(paragraph, subject) and _is_named(paragraph, target) and normalize_name(subject) != normalize_name(target):
                 yield Relation(subject, predicate, target, _RELATION, paragraph.line_of(match.start()))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.documents.model import words
-from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
+from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normalize_name
 from docindex_dagster.graph.concepts.patterns import is_term
 from docindex_dagster.graph.document_text import Paragraph
 
@@ -149,7 +149,7 @@ def _relations(names: Sequence[tuple["Span", float]], doc: "Doc", paragraph: Par
         for subject in subjects:
             for target in ends:
                 first, second = by_token.get(subject.i), by_token.get(target.i)
-                if first and second and normal(first) != normal(second):
+                if first and second and normalize_name(first) != normalize_name(second):
                     yield Relation(first, predicate, second, _RELATION, paragraph.line_of(subject.idx))
 
     for token in doc:

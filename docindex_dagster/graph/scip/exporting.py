@@ -66,7 +66,7 @@ class ExportResult:
     left_out: Sequence[str]
 
 
-def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, version: str = "") -> ExportResult:
+def export_as_scip(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, version: str = "") -> ExportResult:
     """Export the graph of one source.
 
     Args:

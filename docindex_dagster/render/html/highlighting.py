@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from docindex_dagster.search.cancellation import check_waiting
 from docindex_dagster.sources import languages
 
@@ -74,7 +74,7 @@ def _html(tokens: Iterator[tuple[str, str]], marks: Sequence[Span], first: int, 
 
 
 def _span(text: str, name: str, *, is_marked: bool) -> str:
-    html = str(escape(visible(text)))
+    html = str(escape(make_visible(text)))
     if name not in _PLAIN:
         html = f'<span class="{_PREFIX}{name}">{html}</span>'
     return f"<mark>{html}</mark>" if is_marked else html

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.render.html.templating import render_template
 
 _SHADES = 6  # languages with a shade of their own; the others share one
@@ -117,5 +117,5 @@ def _column(neighbours: Sequence[Neighbour], x: float, rows: int) -> list[Box]:
 def _label(name: str, width: float) -> str:
     """Shorten a name to the width of a box. Keep its end, which says more than its start."""
     most = int((width - 12) / _CHARACTER)
-    plain = in_line(name)
+    plain = on_one_line(name)
     return plain if len(plain) <= most else f"…{plain[-(most - 1) :]}"

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from docindex_dagster.answering.markdown import stoppable
-from docindex_dagster.core.safe_text import visible
+from docindex_dagster.core.safe_text import make_visible
 from docindex_dagster.render.html import highlighting, links
 
 LONGEST = 200_000
@@ -36,7 +36,7 @@ def render_markdown(text: str, source: str, path: str) -> Markup:
     have the IDs of their lines, like the lines of a file shown as text.
     """
     parser = _parser(highlighting.highlighting_deadline())
-    tokens = parser.parse(visible(text))
+    tokens = parser.parse(make_visible(text))
     _settle(tokens, source, posixpath.dirname(path))
     html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from docindex_dagster.core.safe_text import in_line, visible
+from docindex_dagster.core.safe_text import on_one_line, make_visible
 from docindex_dagster.render.html import links
 from docindex_dagster.search.model import CHANGED
 
@@ -18,7 +18,7 @@ _STEPS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86
 
 def _seen(value: object) -> object:
     """Make all characters of a string visible, unless it is HTML that docindex generated."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return make_visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def ago(when: datetime | str | None) -> str:
@@ -67,7 +67,7 @@ _environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_environment.filters.update(line=in_line, ago=ago, moment=moment, machine_time=machine_time)
+_environment.filters.update(line=on_one_line, ago=ago, moment=moment, machine_time=machine_time)
 _environment.filters.update(number="{:,}".format, shell=shlex.join, twice=lambda name: (name, name))
 _environment.globals.update(links=links, CHANGED=CHANGED)
 

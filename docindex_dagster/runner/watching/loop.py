@@ -262,7 +262,7 @@ class Watch:
         started = time.monotonic()
         try:
             found = watched.look(self._settings)
-            is_out = key in removed_sources.all_of(Layout(self._settings.home))
+            is_out = key in removed_sources.removed_keys(Layout(self._settings.home))
             now = None if found is not None or is_out else settled(self._settings, watched.source)
         except (DocindexError, OSError) as error:
             self._commands.refuse(command, str(error))
@@ -284,7 +284,7 @@ class Watch:
 
     def _is_taken_out(self, key: str) -> bool:
         """Return whether a user removed a source from the index, and it is not named explicitly."""
-        return key not in self._named and key in removed_sources.all_of(Layout(self._settings.home))
+        return key not in self._named and key in removed_sources.removed_keys(Layout(self._settings.home))
 
 
 def _tidy(layout: Layout) -> None:

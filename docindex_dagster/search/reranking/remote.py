@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt, SecretStr
 
-from docindex_dagster.core.background import within
+from docindex_dagster.core.background import call_with_deadline
 from docindex_dagster.core.errors import RerankError
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, blend
@@ -66,7 +66,7 @@ class RemoteReranker:
 
     def _post(self, payload: dict[str, Any]) -> _Answer:
         try:
-            return within(self.timeout_s, lambda: self._request(payload))
+            return call_with_deadline(self.timeout_s, lambda: self._request(payload))
         except Exception as error:
             raise self._error_for(error) from error
 

@@ -35,7 +35,7 @@ from docindex_dagster.serving.http import (
 )
 from docindex_dagster.serving.http.conversations import Questions
 from docindex_dagster.serving.http.problems import Problem
-from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.http.served_project import ServedProject
 from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.telemetry import metrics, tracing
@@ -162,7 +162,7 @@ class Agents:
         await self._app(scope, receive, send)
 
 
-def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing | None = None) -> FastAPI:
+def build_app(served: ServedProject, *, has_page: bool = True, traces: tracing.Tracing | None = None) -> FastAPI:
     """Create the application that serves a project.
 
     Args:
@@ -215,7 +215,7 @@ def build_api(
 
 
 def _lifespan(
-    served: Served, tools: Tools, agents: Agents, questions: Questions
+    served: ServedProject, tools: Tools, agents: Agents, questions: Questions
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Return the lifespan that opens the application's resources at startup and closes them at shutdown."""
 

@@ -21,7 +21,7 @@ from docindex_dagster.serving.http import problems
 from docindex_dagster.serving.http.client_disconnect import MEDIA_TYPE, CancelableResponse, as_json, wants_events
 from docindex_dagster.serving.http.conversations import PROBLEMS, Answering, Questions, Talk
 from docindex_dagster.serving.http.problems import documented
-from docindex_dagster.serving.http.served_project import Project, Served
+from docindex_dagster.serving.http.served_project import Project, ServedProject
 
 router = APIRouter(tags=["ask"])
 _PROBLEMS = documented("source", "unknown-conversation", "conversation-busy", "no-model", *PROBLEMS)
@@ -103,7 +103,7 @@ class _Exchange:
     """A client's question, with the project and the service that answers it."""
 
     asked: AskRequest
-    project: Served
+    project: ServedProject
     questions: Questions
 
     async def events(self) -> AsyncGenerator[tuple[Talk, Event], None]:

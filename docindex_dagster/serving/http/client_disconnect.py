@@ -56,7 +56,7 @@ async def cancel_on_disconnect(request: Request) -> AsyncIterator[None]:
 
     watching = asyncio.create_task(watch())
     try:
-        with cancellation.until(is_disconnected.is_set):
+        with cancellation.cancel_when(is_disconnected.is_set):
             yield
     finally:
         watching.cancel()
@@ -79,7 +79,7 @@ class CancelableResponse(Response):
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Run the exchange and send the response."""
         is_disconnected = Event()
-        with cancellation.until(is_disconnected.is_set):
+        with cancellation.cancel_when(is_disconnected.is_set):
             answering = asyncio.create_task(
                 self._send_events(send) if self._is_streamed else self._send_complete(scope, receive, send)
             )

@@ -20,7 +20,7 @@ from docindex_dagster.answering.events import Answer, Event, Spent, Step
 from docindex_dagster.answering.link_filter import LinkFilter
 from docindex_dagster.answering.markdown import marks_of
 from docindex_dagster.answering.question import Question
-from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.operations.search import Where
@@ -42,7 +42,7 @@ from docindex_dagster.serving.http.openai_form import (
 )
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.security import origin_of
-from docindex_dagster.serving.http.served_project import Project, Served
+from docindex_dagster.serving.http.served_project import Project, ServedProject
 
 router = APIRouter(prefix=openai_form.PREFIX, tags=["OpenAI"])
 _PLAIN, _AGENT = "docindex", "docindex-agent"
@@ -138,7 +138,7 @@ class _Exchange:
 
     request: ChatRequest
     asked: ChatQuestion
-    project: Served
+    project: ServedProject
     questions: Questions
     origin: str  # of citation URLs
     text: _Text = field(default_factory=_Text)
@@ -255,7 +255,7 @@ def _usage(spent: Spent) -> TokenUsage:
 
 
 def _title(citation: Citation) -> str:
-    path = in_line(citation.passage.path) if citation.passage else ""
+    path = on_one_line(citation.passage.path) if citation.passage else ""
     return f"{path}:{citation.start_line}-{citation.end_line} ({citation.state})"
 
 

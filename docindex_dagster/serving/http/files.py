@@ -19,7 +19,7 @@ from docindex_dagster.operations.graph import Question
 from docindex_dagster.operations.view import View
 from docindex_dagster.operations.why import PathAnswer, explain_file
 from docindex_dagster.search.file_text import FileText, read_file
-from docindex_dagster.search.freshness import files_of
+from docindex_dagster.search.freshness import file_resolver
 from docindex_dagster.serving.http.paging import Paged, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served_project import Project
@@ -146,7 +146,7 @@ def graph(project: Project, question: Question, request: Annotated[GraphRequest,
     start = start_of(request.cursor, about)
 
     def answer(view: View) -> GraphAnswer:
-        found, file_of = operations.graph.graph(view, question, request), files_of(view.declared)
+        found, file_of = operations.graph.graph(view, question, request), file_resolver(view.declared)
         part = page_of(found.steps, start, request.limit, about)
         return GraphAnswer(
             items=[Edge(**asdict(step), file=file_of(step.source, step.path)) for step in part.items],

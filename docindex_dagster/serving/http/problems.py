@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from docindex_dagster.core import errors
-from docindex_dagster.core.safe_text import in_line, truncate_middle
+from docindex_dagster.core.safe_text import on_one_line, truncate_middle
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -158,7 +158,7 @@ _BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (errors.FullDiskError, "full-disk"),
     (errors.QueryError, "query"),
     (errors.SettingsError, "settings"),
-    (errors.DeclaredError, "exists"),
+    (errors.AlreadyDeclaredError, "exists"),
     (errors.SourceError, "source"),
     (errors.StoreError, "no-index"),
     (errors.AccessError, "no-index"),
@@ -293,7 +293,7 @@ def answer(name: str, detail: str, headers: Mapping[str, str] | None = None, **m
         headers: headers to send with it.
         **members: further members of the problem.
     """
-    kind, shown = KINDS[name], truncate_middle(in_line(detail))
+    kind, shown = KINDS[name], truncate_middle(on_one_line(detail))
     body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": shown, **members}
     return _ProblemResponse(body, kind.status, headers=headers)
 
@@ -365,7 +365,7 @@ def _mistakes(found: Sequence[Any]) -> list[Mistake]:
 
 
 def _short(text: str) -> str:
-    return truncate_middle(in_line(text), _MAX_INPUT_CHARS)
+    return truncate_middle(on_one_line(text), _MAX_INPUT_CHARS)
 
 
 @router.get("/problems/{name}", include_in_schema=False)

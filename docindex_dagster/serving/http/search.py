@@ -24,7 +24,7 @@ from docindex_dagster.search.model import Hit
 from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.paging import Answer, Paged, cursor_at, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
-from docindex_dagster.serving.http.served_project import Project, Served
+from docindex_dagster.serving.http.served_project import Project, ServedProject
 
 router = APIRouter(tags=["search"], dependencies=[Depends(cancel_on_disconnect)])
 _PROBLEMS = documented("query", "source", "no-index", "settings", "upstream")
@@ -76,7 +76,7 @@ def search_by_body(project: Project, request: SearchRequest) -> Answer[Hit]:
     return _search(project, request)
 
 
-def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
+def _search(project: ServedProject, request: SearchRequest) -> Answer[Hit]:
     def ask(view: View, limit: int) -> list[Hit]:
         with _blame_request(request):
             return operations.search.search(view, request, limit)
@@ -96,7 +96,7 @@ def _blame_request(request: operations.search.SearchRequest) -> Iterator[None]:
 
 
 def _page_of_results(
-    project: Served, request: Paged, ask: Callable[[View, int], list[Any]], answer: type[Answer[_Answer]]
+    project: ServedProject, request: Paged, ask: Callable[[View, int], list[Any]], answer: type[Answer[_Answer]]
 ) -> Answer[_Answer]:
     """Return a page of results from one generation. `ask` gets the number of results up to the end of the page."""
     start = start_of(request.cursor, request.about())
@@ -143,7 +143,7 @@ def context_by_body(project: Project, request: ContextRequest) -> PackedContext:
     return _context(project, request)
 
 
-def _context(project: Served, request: ContextRequest) -> PackedContext:
+def _context(project: ServedProject, request: ContextRequest) -> PackedContext:
     warnings: list[str] = []
 
     def ask(view: View) -> PackedContext:
@@ -189,7 +189,7 @@ def _add_endpoint(path: str, operation: Listing[Any], item: Any) -> None:
     """Add the endpoint of an operation that lists results of a type."""
     model = type(operation.request.__name__, (Paged, operation.request), {"__doc__": operation.request.__doc__})
 
-    def endpoint(project: Served, request: Any) -> Any:
+    def endpoint(project: ServedProject, request: Any) -> Any:
         return _page_of_results(project, request, partial(_run, operation, request), Answer[item])
 
     project, request = inspect.signature(endpoint).parameters.values()

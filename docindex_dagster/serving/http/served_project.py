@@ -25,7 +25,7 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedProject:
     """A project as its server sees it, with the memory of the domain that the server is bound to, if any."""
 
     live: Live
@@ -75,9 +75,9 @@ class Served:
         return found
 
 
-def _served(request: Request) -> Served:
-    served: Served = request.app.state.served
+def _served(request: Request) -> ServedProject:
+    served: ServedProject = request.app.state.served
     return served
 
 
-Project = Annotated[Served, Depends(_served)]
+Project = Annotated[ServedProject, Depends(_served)]

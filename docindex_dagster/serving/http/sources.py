@@ -18,7 +18,7 @@ from docindex_dagster.serving.http.security import is_from_here
 from docindex_dagster.serving.http.served_project import Project
 from docindex_dagster.serving.jobs.model import Job, JobRequest
 from docindex_dagster.sources import config_edits, registry
-from docindex_dagster.sources.registry import Declared
+from docindex_dagster.sources.registry import DeclaredSource
 from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry
 
@@ -64,15 +64,15 @@ class IndexRequest(operation.IndexRequest):
 
 
 @router.get("/sources", responses=documented("settings", "source"))
-def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page[Declared]:
+def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page[DeclaredSource]:
     """List the declared sources."""
     settings = project.settings
-    found = [Declared.of(settings, source) for source in registry.sources(settings).values()]
+    found = [DeclaredSource.of(settings, source) for source in registry.sources(settings).values()]
     return page_of(found, start_of(cursor, "sources"), limit, "sources")
 
 
 @router.post("/sources", status_code=201, responses=documented("exists", "source", "settings"))
-def add(project: Project, new: NewSource, request: Request, response: Response) -> Declared:
+def add(project: Project, new: NewSource, request: Request, response: Response) -> DeclaredSource:
     """Declare a source, like `docindex source add`. Start a job to index it.
 
     Raises:
@@ -99,7 +99,7 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
         raise ProblemError("source", str(error)) from error
     response.headers["Location"] = f"/api/v1/sources/{quote(key)}"
     settings = project.settings
-    return Declared.of(settings, registry.sources(settings)[key])
+    return DeclaredSource.of(settings, registry.sources(settings)[key])
 
 
 @router.get("/sources/{kind}/{name:path}/stats", responses=documented("unknown-source", "not-indexed", "settings"))
@@ -118,11 +118,11 @@ def stats(project: Project, kind: str, name: str) -> CatalogEntry:
 
 
 @router.put("/sources/{kind}/{name:path}/default", responses=documented("unknown-source", "settings"))
-def use(project: Project, kind: str, name: str) -> Declared:
+def use(project: Project, kind: str, name: str) -> DeclaredSource:
     """Make a source the default of searches, like `docindex source use`."""
     source = project.source(f"{kind}/{name}")
     config_edits.use(project.settings.root, source.key)
-    return Declared.of(project.settings, source)
+    return DeclaredSource.of(project.settings, source)
 
 
 @router.delete(
@@ -151,9 +151,9 @@ def index(
 
 
 @router.get("/sources/{kind}/{name:path}", responses=documented("unknown-source", "settings"))
-def source(project: Project, kind: str, name: str) -> Declared:
+def source(project: Project, kind: str, name: str) -> DeclaredSource:
     """Return a source."""
-    return Declared.of(project.settings, project.source(f"{kind}/{name}"))
+    return DeclaredSource.of(project.settings, project.source(f"{kind}/{name}"))
 
 
 @router.delete("/sources/{kind}/{name:path}", status_code=202, responses=documented(*_JOB_PROBLEMS))

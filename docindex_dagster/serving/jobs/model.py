@@ -17,7 +17,7 @@ from docindex_dagster.core.errors import JobError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.runner.entries import Kind, Mode, State
-from docindex_dagster.runner.journal import BEGIN, PROGRESS, WAITING, WARNING, Writer, lines, opened
+from docindex_dagster.runner.journal import BEGIN, PROGRESS, WAITING, WARNING, Writer, lines, open_run
 from docindex_dagster.sources import config_edits, registry
 from docindex_dagster.sources.explanation import why
 from docindex_dagster.sources.model import Source
@@ -242,7 +242,7 @@ class Tail:
 
     def read(self, path: Path) -> Self:
         """Read new events from the file of the job. Once the job is settled, it is a different file."""
-        with suppress(FileNotFoundError), opened(path) as file:
+        with suppress(FileNotFoundError), open_run(path) as file:
             if (inode := os.fstat(file.fileno()).st_ino) != self._inode:
                 self.events, self.position, self._inode, self._offset = [], NOT_BEGUN, inode, 0
             file.seek(self._offset)

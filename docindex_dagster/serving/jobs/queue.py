@@ -125,7 +125,7 @@ class Jobs:
         """
         if not self._is_on:
             return self
-        with access.writing(self._settings):
+        with access.writable_home(self._settings):
             self._layout.journal.mkdir(exist_ok=True)
         lock = self._layout.jobs_lock
         if not self._opened.enter_context(exclusive_if_free(lock, "docindex serve")):

@@ -26,7 +26,7 @@ from docindex_dagster.stores.generation import read_generation
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
-    from docindex_dagster.serving.http.served_project import Served
+    from docindex_dagster.serving.http.served_project import ServedProject
 
 PREFIX = "memory."
 _DOMAINS_MAX_AGE_S = 10.0

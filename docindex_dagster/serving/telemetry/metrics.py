@@ -32,7 +32,7 @@ from docindex_dagster.serving.telemetry.series import Series, gauge
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from docindex_dagster.serving.http.served_project import Served
+    from docindex_dagster.serving.http.served_project import ServedProject
 
 
 _ANSWERS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

@@ -17,7 +17,7 @@ from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import SourceState, State
 
 if TYPE_CHECKING:
-    from docindex_dagster.serving.http.served_project import Served
+    from docindex_dagster.serving.http.served_project import ServedProject
 
 MOST_SOURCES = 200
 OTHER = "(other)"

@@ -115,7 +115,7 @@ def _redacting_processor() -> "SpanProcessor":
     return RedactingProcessor()
 
 
-def of_environment(warn: Callable[[str], None], *, has_texts: bool) -> Tracing | None:
+def tracing_from_environment(warn: Callable[[str], None], *, has_texts: bool) -> Tracing | None:
     """Create tracing as configured by OpenTelemetry's variables; None if they name no collector.
 
     Args:

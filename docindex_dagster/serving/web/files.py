@@ -23,7 +23,7 @@ from docindex_dagster.search.file_text import Definition, FileText, read_file
 from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.served_project import Project, Served
+from docindex_dagster.serving.http.served_project import Project, ServedProject
 from docindex_dagster.serving.web import relations
 from docindex_dagster.serving.web.error_pages import trouble_of
 from docindex_dagster.serving.web.relations import Relations
@@ -121,7 +121,7 @@ def around(project: Project, request: Request, place: str, asked: Annotated[Line
     return page(request, "_relations.html", opened=_opened(project, place, asked))
 
 
-def opened(project: Served, place: str, start: int | None, end: int | None, symbol: str) -> Opened:
+def opened(project: ServedProject, place: str, start: int | None, end: int | None, symbol: str) -> Opened:
     """Return a file to be shown next to something else. An error must not hide the rest of the page."""
     lines = Lines.model_validate({"from": start, "to": end, "symbol": symbol})
     try:
@@ -130,7 +130,7 @@ def opened(project: Served, place: str, start: int | None, end: int | None, symb
         return Opened(None, trouble=trouble_of(error))
 
 
-def _opened(project: Served, place: str, asked: Lines) -> Opened:
+def _opened(project: ServedProject, place: str, asked: Lines) -> Opened:
     def answer(reader: Reader) -> Opened:
         key, path = split_place(place, reader.generation.sources)
         try:
@@ -221,12 +221,12 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
     return page(request, "log.html", status, asked=asked, found=found, trouble=trouble, keys=_keys(project))
 
 
-def newest(project: Served, key: str, limit: int) -> list[dict[str, Any]]:
+def newest(project: ServedProject, key: str, limit: int) -> list[dict[str, Any]]:
     """Return the newest commits of a source."""
     return _found(project, Asked(source=key)).rows[:limit]
 
 
-def _found(project: Served, asked: Asked) -> Commits:
+def _found(project: ServedProject, asked: Asked) -> Commits:
     start = (asked.page - 1) * _COMMITS
     end = start + _COMMITS
 
@@ -235,7 +235,7 @@ def _found(project: Served, asked: Asked) -> Commits:
     return Commits(rows[start:end], len(rows) > end)
 
 
-def commit(project: Served, request: Request, place: str) -> HTMLResponse:
+def commit(project: ServedProject, request: Request, place: str) -> HTMLResponse:
     """Return the page of a commit."""
 
     def ask(reader: Reader) -> tuple[dict[str, Any], frozenset[str]]:
@@ -250,7 +250,7 @@ def commit(project: Served, request: Request, place: str) -> HTMLResponse:
     return page(request, "commit.html", commit=found, parents=[(name, name in known) for name in found["parents"]])
 
 
-def _keys(project: Served) -> list[str]:
+def _keys(project: ServedProject) -> list[str]:
     try:
         return project.reading(
             lambda reader: [key for key, source in reader.generation.sources.items() if source.commits]

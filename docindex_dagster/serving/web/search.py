@@ -22,7 +22,7 @@ from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.paging import Answer
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.search import SearchRequest
-from docindex_dagster.serving.http.served_project import Project, Served
+from docindex_dagster.serving.http.served_project import Project, ServedProject
 from docindex_dagster.serving.web import files
 from docindex_dagster.serving.web.error_pages import trouble_of
 from docindex_dagster.sources import registry
@@ -156,7 +156,7 @@ def shown(hit: Hit, *, is_noted: bool | None = None) -> Shown:
     return Shown(hit, lines, hit.start_line + hit.snippet.offset, largest, is_noted)
 
 
-def _show_all(project: Served, asked: Asked, hits: Sequence[Hit]) -> list[Shown]:
+def _show_all(project: ServedProject, asked: Asked, hits: Sequence[Hit]) -> list[Shown]:
     """Return results. If questions are collected, ranked results show whether they are recorded as answers."""
     if not project.settings.evaluation.collect or asked.mode not in {"", *RETRIEVING}:
         return [shown(hit) for hit in hits]
@@ -177,7 +177,7 @@ def _snippet(hit: Hit) -> list[Markup]:
     return highlighting.window_of(hit.text, hit.language, snippet.highlights, snippet.offset, count)
 
 
-def _results(project: Served, asked: Asked) -> dict[str, Any]:
+def _results(project: ServedProject, asked: Asked) -> dict[str, Any]:
     """Return the results, or the indexed sources if there is no query, or the problem."""
     answer: Answer[Hit] | None = None
     trouble: ProblemError | None = None
@@ -202,7 +202,7 @@ def _results(project: Served, asked: Asked) -> dict[str, Any]:
     }
 
 
-def choices_of(project: Served) -> Choices:
+def choices_of(project: ServedProject) -> Choices:
     """Return the filters for the published generation; without sources and languages if there is none."""
 
     def ask(reader: Reader) -> Choices:

@@ -14,7 +14,7 @@ from docindex_dagster.render.html import pictures
 from docindex_dagster.render.html.templating import page, page_or_part, seconds_between
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.served_project import Project, Served
+from docindex_dagster.serving.http.served_project import Project, ServedProject
 from docindex_dagster.serving.jobs.model import Job
 from docindex_dagster.serving.web import files
 from docindex_dagster.sources import registry
@@ -81,7 +81,7 @@ def source(project: Project, request: Request, kind: str, name: str) -> HTMLResp
     )
 
 
-def _states(project: Served) -> tuple[list[SourceStatus], list[str]]:
+def _states(project: ServedProject) -> tuple[list[SourceStatus], list[str]]:
     """Return the status of all sources, and warnings about what could not be determined."""
     warnings: list[str] = []
     return status(project.settings, StatusRequest(), project.runs_of, warnings.append).rows(), warnings
@@ -133,7 +133,7 @@ def pulse(project: Project, request: Request) -> HTMLResponse:
     return page(request, "_pulse.html", jobs=found, waiting=sum(item.job.state is State.QUEUED for item in found))
 
 
-def under_way(project: Served, source: str = "") -> list[Shown]:
+def under_way(project: ServedProject, source: str = "") -> list[Shown]:
     """Return the jobs that have not ended, running ones first."""
     found = [job for job in project.jobs.all() if not job.state.has_ended and source in {"", job.request.source}]
     return shown(sorted(found, key=lambda job: (job.state is State.QUEUED, job.created_at)))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.graph.open_graph import open_graphs
-from docindex_dagster.graph.scip.exporting import ExportResult, exported
+from docindex_dagster.graph.scip.exporting import ExportResult, export_as_scip
 from docindex_dagster.graph.scip.format import DEFINITION, index_message, parse_symbol, read_index
 from docindex_dagster.graph.scip.importing import import_calls
 from docindex_dagster.graph.scip.merge import merge_precise
@@ -18,7 +18,7 @@ OUTSIDE = {"external", "unresolved"}
 
 def written(folder: Path) -> ExportResult:
     chunks = chunks_of(folder)
-    return exported(open_graphs({KEY: build_graph(chunks)}), KEY, folder, chunks)
+    return export_as_scip(open_graphs({KEY: build_graph(chunks)}), KEY, folder, chunks)
 
 
 def message_of(folder: Path):
@@ -98,7 +98,7 @@ def test_a_file_that_changed_since_is_left_out(python):
     chunks = chunks_of(python.folder)
     graph = open_graphs({KEY: build_graph(chunks)})
     python.edit("shop/cart.py", lambda text: f"\n{text}")
-    found = exported(graph, KEY, python.folder, chunks)
+    found = export_as_scip(graph, KEY, python.folder, chunks)
     assert found.left_out == ["shop/cart.py"]
     assert found.documents == 2
 
@@ -108,7 +108,7 @@ def test_the_calls_of_other_sources_are_not_written(python, tmp_path):
     chunks = chunks_of(python.folder)
     both = open_graphs({KEY: build_graph(chunks), "library/other": build_graph(chunks_of(other.folder))})
     alone = open_graphs({KEY: build_graph(chunks)})
-    assert exported(both, KEY, python.folder, chunks).data == exported(alone, KEY, python.folder, chunks).data
+    assert export_as_scip(both, KEY, python.folder, chunks).data == export_as_scip(alone, KEY, python.folder, chunks).data
 
 
 @pytest.mark.parametrize("language", ["python", "typescript"])
@@ -117,7 +117,7 @@ def test_what_is_written_and_imported_proves_the_same_edges(tmp_path, language):
     shop = Shop.copy(tmp_path, language)
     chunks = shop.chunks()
     once = merge_precise(build_graph(chunks), shop.imported().table, chunks)
-    shop.scip.write_bytes(exported(open_graphs({KEY: once}), KEY, shop.folder, chunks).data)
+    shop.scip.write_bytes(export_as_scip(open_graphs({KEY: once}), KEY, shop.folder, chunks).data)
     again = merge_precise(build_graph(chunks), import_calls(read_index(shop.scip), shop.folder, chunks).table, chunks)
     inside = {edge for edge in precise(once) if calls(once)[edge]["object_type"] not in OUTSIDE}
     assert inside <= precise(again)
@@ -130,7 +130,7 @@ def test_programs_in_all_languages_come_back(language):
     for program in sorted((PROGRAMS / language).iterdir())[:4]:
         chunks = chunks_of(program)
         graph = build_graph(chunks)
-        found = exported(open_graphs({KEY: graph}), KEY, program, chunks)
+        found = export_as_scip(open_graphs({KEY: graph}), KEY, program, chunks)
         if not found.documents:
             continue
         message = index_message().FromString(found.data)

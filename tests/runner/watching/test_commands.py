@@ -192,7 +192,7 @@ def test_a_socket_that_a_killed_process_left_is_replaced(settings, commands):
     path.parent.mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
-    assert watch_client.handed_over(settings, [KEY], lambda _: None, quiet=True) == {}
+    assert watch_client.delegate_to_watcher(settings, [KEY], lambda _: None, quiet=True) == {}
     with closing(Listener(path, commands)):
         Client.at(path)
 
@@ -204,7 +204,7 @@ def test_a_path_that_is_too_long_for_the_system_does(root, commands):
     found: list[object] = []
 
     def ask() -> None:
-        found.append(watch_client.handed_over(settings, [KEY], found.append, quiet=True))
+        found.append(watch_client.delegate_to_watcher(settings, [KEY], found.append, quiet=True))
 
     with closing(Listener(Layout(home).watch_socket, commands)):
         command = Thread(target=ask)
@@ -328,7 +328,7 @@ def watched(root: Path) -> Iterator["subprocess.Popen[str]"]:
     try:
         assert process.stdout.readline().startswith("watching 1 source")
         assert "1 added" in process.stdout.readline()
-        removed_sources.note(Layout(load_settings(root).home), KEY)
+        removed_sources.record_removal(Layout(load_settings(root).home), KEY)
         (root / "notes/guide.md").write_text("# Guide\n\nMarmots live in burrows.\n")
         yield process
     finally:

@@ -443,7 +443,7 @@ def test_what_another_process_has_indexed_is_not_indexed_again(project):
 
 
 def test_a_source_that_was_taken_out_stays_out_unless_it_is_named(project):
-    removed_sources.note(Layout(load_settings(project.root).home), "library/notes")
+    removed_sources.record_removal(Layout(load_settings(project.root).home), "library/notes")
     with project.watched() as watch:
         project.write("notes/guide.md", "# Guide\n\nMarmots live in burrows.\n")
         for_a_while(watch)

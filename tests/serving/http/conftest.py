@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from docindex_dagster.cli import dagster_runs
-from docindex_dagster.cli.dagster_runs import jobs_of
+from docindex_dagster.cli.dagster_runs import job_queue
 from docindex_dagster.cli.memory import memory_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -21,7 +21,7 @@ from docindex_dagster.runner.run import index
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.http.app import build_app
 from docindex_dagster.serving.http.security import Access
-from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.http.served_project import ServedProject
 from docindex_dagster.sources import registry
 from tests.llm.chats import ChatServer
 from tests.llm.chats import serving as chatting
@@ -119,7 +119,7 @@ def serving(
     access = Access.of(host, token, settings.serve)
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
-    served = Served(live, access, dagster_runs.outcomes, jobs_of(settings, is_on=takes_jobs), memory)
+    served = ServedProject(live, access, dagster_runs.outcomes, job_queue(settings, is_on=takes_jobs), memory)
     app = build_app(served, has_page=has_page)
     with TestClient(app, base_url=ADDRESS, client=client, raise_server_exceptions=False) as made:
         yield made

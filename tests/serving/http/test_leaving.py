@@ -24,7 +24,7 @@ from docindex_dagster.search.text_scan import Pattern, count_matches
 from docindex_dagster.serving.http.app import build_app
 from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.security import Access
-from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.http.served_project import ServedProject
 from docindex_dagster.serving.jobs.queue import Jobs
 from tests.serving.http.server import LONGEST_S, free_port
 
@@ -102,7 +102,7 @@ def test_who_follows_a_job_and_leaves_leaves_nothing_behind(root):
     settings = load_settings(root)
     works_for_long = (sys.executable, "-c", f"import time; time.sleep({SLOW_S})")
     jobs = Jobs(settings, dagster_runs.RecordedRuns(settings), works_for_long)
-    served = Served(Live(settings), Access.of("127.0.0.1", None, settings.serve), dagster_runs.outcomes, jobs)
+    served = ServedProject(Live(settings), Access.of("127.0.0.1", None, settings.serve), dagster_runs.outcomes, jobs)
     with listening(build_app(served)) as server:
         api = f"{server.url}/api/v1"
         httpx.get(f"{api}/health")

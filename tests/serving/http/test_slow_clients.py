@@ -13,13 +13,13 @@ import pytest
 from fastapi import FastAPI
 
 from docindex_dagster.cli import dagster_runs
-from docindex_dagster.cli.dagster_runs import jobs_of
+from docindex_dagster.cli.dagster_runs import job_queue
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.http import connections
 from docindex_dagster.serving.http.app import build_app, writing_logs
 from docindex_dagster.serving.http.security import Access
-from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.http.served_project import ServedProject
 from tests.serving.http.server import Server, running
 from tests.serving.http.slow_clients import health_ms, opened, slow_clients
 from tests.serving.http.test_leaving import listening
@@ -70,7 +70,7 @@ def impatient(indexed, monkeypatch):
         monkeypatch.setattr(connections, name, value)
     settings = load_settings(indexed)
     access = Access.of("127.0.0.1", None, settings.serve)
-    served = Served(Live(settings), access, dagster_runs.outcomes, jobs_of(settings, is_on=False))
+    served = ServedProject(Live(settings), access, dagster_runs.outcomes, job_queue(settings, is_on=False))
     with listening(build_app(served), http=connections.Connection) as started:
         httpx.get(f"{started.url}/api/v1/health", timeout=30)
         yield int(started.url.rpartition(":")[2])

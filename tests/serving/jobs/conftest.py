@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli.dagster_runs import RecordedRuns, jobs_of
+from docindex_dagster.cli.dagster_runs import RecordedRuns, job_queue
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
@@ -52,7 +52,7 @@ def opened(root: Path) -> Iterator[Opened]:
         def open_jobs(program: str | None = None) -> Jobs:
             settings = load_settings(root)
             if program is None:
-                return stack.enter_context(jobs_of(settings))
+                return stack.enter_context(job_queue(settings))
             return stack.enter_context(Jobs(settings, RecordedRuns(settings), (sys.executable, "-c", program)))
 
         yield open_jobs

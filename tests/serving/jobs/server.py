@@ -7,7 +7,7 @@ its id, then its state when it has ended.
 import sys
 import time
 
-from docindex_dagster.cli.dagster_runs import jobs_of
+from docindex_dagster.cli.dagster_runs import job_queue
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.serving.jobs.model import JobRequest
 
@@ -15,7 +15,7 @@ from docindex_dagster.serving.jobs.model import JobRequest
 def main() -> None:
     """Serve until it is killed, or the job has ended."""
     source, key = sys.argv[1:]
-    with jobs_of(load_settings()) as jobs:
+    with job_queue(load_settings()) as jobs:
         say("open")
         job = jobs.submit(JobRequest("index", source), key)
         say(job.id)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli.dagster_runs import jobs_of
+from docindex_dagster.cli.dagster_runs import job_queue
 from docindex_dagster.core import errors
 from docindex_dagster.core.locks import holder
 from docindex_dagster.core.settings import load_settings
@@ -286,7 +286,7 @@ class TestRequests:
         assert "SERVE" not in failed.failures[0]
 
     def test_jobs_can_be_switched_off(self, root):
-        with jobs_of(load_settings(root), is_on=False) as jobs:
+        with job_queue(load_settings(root), is_on=False) as jobs:
             assert jobs.all() == []
             for ask in (lambda: jobs.submit(INDEX), lambda: jobs.cancel("x")):
                 with pytest.raises(errors.JobsDisabledError, match="docindex index"):

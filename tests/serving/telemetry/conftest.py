@@ -9,14 +9,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from docindex_dagster.cli import dagster_runs
-from docindex_dagster.cli.dagster_runs import jobs_of
+from docindex_dagster.cli.dagster_runs import job_queue
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.http.app import build_app
 from docindex_dagster.serving.http.security import Access
-from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.http.served_project import ServedProject
 from docindex_dagster.serving.telemetry.tracing import Tracing
 from docindex_dagster.sources import registry
 
@@ -55,11 +55,11 @@ def indexed(tmp_path_factory) -> Path:
     return root
 
 
-def served_of(root: Path, token: str | None = None) -> Served:
+def served_of(root: Path, token: str | None = None) -> ServedProject:
     """A project as a server that takes no jobs knows it."""
     settings = load_settings(root)
     access = Access(frozenset({"127.0.0.1"}), token)
-    return Served(Live(settings), access, dagster_runs.outcomes, jobs_of(settings, is_on=False))
+    return ServedProject(Live(settings), access, dagster_runs.outcomes, job_queue(settings, is_on=False))
 
 
 @contextmanager

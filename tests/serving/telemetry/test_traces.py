@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from docindex_dagster.core.traces import recording, span
-from docindex_dagster.serving.telemetry.tracing import Tracing, of_environment
+from docindex_dagster.serving.telemetry.tracing import Tracing, tracing_from_environment
 from tests.serving.telemetry.conftest import call_tool, reported, serving
 
 QUERY = "how is the valve opened"
@@ -189,7 +189,7 @@ def test_without_an_endpoint_there_are_no_traces(monkeypatch, variables):
         monkeypatch.setenv(name, value)
     notes: list[str] = []
 
-    assert of_environment(notes.append, has_texts=False) is None
+    assert tracing_from_environment(notes.append, has_texts=False) is None
     assert not notes
 
 
@@ -202,7 +202,7 @@ def test_where_the_extra_is_missing_a_line_says_how_to_install_it(monkeypatch, m
     monkeypatch.setitem(sys.modules, missing, None)
     notes: list[str] = []
 
-    assert of_environment(notes.append, has_texts=False) is None
+    assert tracing_from_environment(notes.append, has_texts=False) is None
     (note,) = notes
     assert "pip install" in note
     assert "[otel]" in note
@@ -312,7 +312,7 @@ def test_an_endpoint_where_nobody_is_fails_no_request(indexed):
 def test_an_endpoint_that_never_answers_does_not_keep_a_server_from_ending(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        traces = of_environment(print, has_texts=False)
+        traces = tracing_from_environment(print, has_texts=False)
         assert traces is not None
         with recording(traces), span("search"):
             pass

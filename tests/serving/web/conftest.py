@@ -9,12 +9,12 @@ from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from docindex_dagster.cli import dagster_runs
-from docindex_dagster.cli.dagster_runs import jobs_of
+from docindex_dagster.cli.dagster_runs import job_queue
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.http.app import build_app
 from docindex_dagster.serving.http.security import Access
-from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.http.served_project import ServedProject
 from tests.serving.web import project
 
 ADDRESS = "http://127.0.0.1:8090"
@@ -26,7 +26,7 @@ def serving(root: Path, token: str | None = None) -> Iterator[TestClient]:
     """A client of a server that runs no jobs, on a project; it sends what a browser does."""
     settings = load_settings(root)
     access = Access(frozenset({"127.0.0.1"}), token)
-    served = Served(Live(settings), access, dagster_runs.outcomes, jobs_of(settings, is_on=False))
+    served = ServedProject(Live(settings), access, dagster_runs.outcomes, job_queue(settings, is_on=False))
     with TestClient(build_app(served), ADDRESS, headers={"Accept": "text/html"}, follow_redirects=False) as client:
         yield client
 

@@ -151,7 +151,7 @@ def test_code_in_hostile_lexers_does_not_keep_a_page_waiting(language, length):
 
 
 def test_code_is_coloured_no_more_once_its_client_has_left():
-    with cancellation.until(lambda: True), pytest.raises(QueryError):
+    with cancellation.cancel_when(lambda: True), pytest.raises(QueryError):
         highlighting.lines_of("x = 1\n", "python")
 
 
