@@ -24,7 +24,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.pipeline import index
-from docindex_dagster.answering.citations import LEAST_OF_BEST, Evidence, SearchableText, evidence_of, is_supported, shares
+from docindex_dagster.answering.citations import (
+    LEAST_OF_BEST,
+    Evidence,
+    SearchableText,
+    evidence_of,
+    is_supported,
+    shares,
+)
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.context import pack

@@ -21,11 +21,11 @@ from benchmarks.corpus import CodeFile, code_files, revision
 from docindex_dagster.chunking.chunker import ChunkOptions, Draft, Sizes
 from docindex_dagster.chunking.code import chunk_code
 from docindex_dagster.chunking.packing import chunk_lines
-from docindex_dagster.chunking.references import parse_code, file_ir
+from docindex_dagster.chunking.references import file_ir, parse_code
 from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.code.extraction import is_token_heap
-from docindex_dagster.code.languages import has_symbols, can_contain_symbols
+from docindex_dagster.code.languages import can_contain_symbols, has_symbols
 from docindex_dagster.code.parsers import broken_spans, parse
 from docindex_dagster.core.garbage_collection import gc_disabled
 from docindex_dagster.core.settings import ChunkingSettings

@@ -85,7 +85,9 @@ def _ours(chunks: pa.Table, files: set[str]) -> dict[_Pair, str]:
     return {
         (plain(row["subject"]), plain(row["object"])): f"{row['path']}:{row['line']} ({row['resolution']})"
         for row in calls.to_pylist()
-        if row["object_type"] not in OUTSIDE_TYPES and row["path"] in files and row["object"].partition("::")[0] in files
+        if row["object_type"] not in OUTSIDE_TYPES
+        and row["path"] in files
+        and row["object"].partition("::")[0] in files
     }
 
 

@@ -220,7 +220,9 @@ def changes_on_disk(sources: Mapping[str, Source]) -> Changes:
     def text(key: str, path: str) -> str:
         source, name = sources[key], name_to_path(path)
         try:
-            return flat(make_visible(decode(read_beneath(os.fsencode(source.folder()), name, source.most_bytes(name))).text))
+            return flat(
+                make_visible(decode(read_beneath(os.fsencode(source.folder()), name, source.most_bytes(name))).text)
+            )
         except (OSError, SourceError):
             return ""
 

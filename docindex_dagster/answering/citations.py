@@ -58,7 +58,7 @@ class SearchableText:
     text: str
 
     @classmethod
-    def of(cls, text: str, name: str | None, path: str) -> "Searched":
+    def of(cls, text: str, name: str | None, path: str) -> "SearchableText":
         """Create one from a text."""
         label = f"{name or ''} {path}"
         return cls(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.safe_text import on_one_line, make_visible
+from docindex_dagster.core.safe_text import make_visible, on_one_line
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Message, Tool
 from docindex_dagster.search.model import CHANGED

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from docindex_dagster.answering import DEFAULT_TOKENS
-from docindex_dagster.core.safe_text import on_one_line, make_visible
+from docindex_dagster.core.safe_text import make_visible, on_one_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.context import Context

@@ -10,7 +10,7 @@ from itertools import groupby
 from docindex_dagster.answering.citations import Citation, State
 from docindex_dagster.answering.markdown import blocks, parser, plain_lines
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.core.safe_text import fence_around, on_one_line, make_visible
+from docindex_dagster.core.safe_text import fence_around, make_visible, on_one_line
 
 _MARK_SUFFIXES = {State.SUPPORTED: "", State.DOUBTFUL: "?", State.UNCHECKED: "", State.MISSING: " missing"}
 _MAX_PASSAGES = 5

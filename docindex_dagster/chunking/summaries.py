@@ -28,7 +28,7 @@ from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import Settings, SummarySettings
-from docindex_dagster.llm.batch_requests import QuestionBatch, Question
+from docindex_dagster.llm.batch_requests import Question, QuestionBatch
 from docindex_dagster.llm.protocol import LLM
 from docindex_dagster.llm.providers import load_llm
 
@@ -234,7 +234,9 @@ def _request(
 ) -> tuple[dict[str, str | None], QuestionBatch]:
     """Request summaries for the chunks at some positions, and cache each answer on arrival."""
     own = summariser.settings
-    inquiry = QuestionBatch(summariser.llm, SYSTEM, parse_summary, own.max_tokens, own.budget_tokens, summariser.concurrency)
+    inquiry = QuestionBatch(
+        summariser.llm, SYSTEM, parse_summary, own.max_tokens, own.budget_tokens, summariser.concurrency
+    )
     fresh: dict[str, str | None] = {}
     if not positions:
         return fresh, inquiry

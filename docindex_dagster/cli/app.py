@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 from docindex_dagster import __version__
 from docindex_dagster.cli import completion, selected_project
 from docindex_dagster.core.errors import DocindexError, QueryError, is_debugging, start_debugging
-from docindex_dagster.core.safe_text import truncate_middle, make_visible
+from docindex_dagster.core.safe_text import make_visible, truncate_middle
 from docindex_dagster.core.trust import VARIABLE
 from docindex_dagster.render import console
 

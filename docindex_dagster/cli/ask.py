@@ -65,7 +65,9 @@ def ask(
 
     request.filters(view)  # reports an invalid filter before asking anything
     live, is_for_agent = Live(view.settings), request.agent
-    with closing(TerminalChat(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as session:
+    with closing(
+        TerminalChat(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)
+    ) as session:
         if chat:
             run_chat(session, text)
             return

@@ -58,7 +58,9 @@ class TerminalChat:
         self.conversation = Conversation()
         self.last: Answer | None = None
         self._runner = asyncio.Runner()
-        self.shown = console_answers.AnswerPrinter(own.home, file_resolver(registry.sources(own)), is_streaming=sys.stdout.isatty())
+        self.shown = console_answers.AnswerPrinter(
+            own.home, file_resolver(registry.sources(own)), is_streaming=sys.stdout.isatty()
+        )
 
     def close(self) -> None:
         """Close the model's connections."""

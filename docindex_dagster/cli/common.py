@@ -74,7 +74,10 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
             yield opened.layout
             opened.push()
         return
-    with access.writable_home(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=console.report_wait):
+    with (
+        access.writable_home(settings) as layout,
+        exclusive(layout.publication_lock, owner, on_wait=console.report_wait),
+    ):
         yield layout
 
 

@@ -183,7 +183,8 @@ def request_runs(
         return
     with instance(settings) as opened:
         requests = {
-            key: request_index_run(settings, key, opened, mode=mode, only=sorted(names)) for key, names in wanted.items()
+            key: request_index_run(settings, key, opened, mode=mode, only=sorted(names))
+            for key, names in wanted.items()
         }
         yield lambda key: follow_request(settings, requests[key], opened)
 

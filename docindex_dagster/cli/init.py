@@ -114,7 +114,7 @@ def _check(root: Path, *, yes: bool, writes: bool) -> None:
         console.warning(f"project {other.root} already indexes {root}: files in both are stored twice")
 
 
-def _preview(source: "Source", *, quiet: bool) -> "Outlook":
+def _preview(source: "Source", *, quiet: bool) -> "SourcePreview":
     """Preview what would be indexed.
 
     Raises:
@@ -139,7 +139,7 @@ def _preview(source: "Source", *, quiet: bool) -> "Outlook":
         ) from error
 
 
-def _show(outlook: "Outlook", settings: "Settings") -> None:
+def _show(outlook: "SourcePreview", settings: "Settings") -> None:
     from docindex_dagster.sources import folder_checks
 
     if not outlook.files:
@@ -175,16 +175,16 @@ def _languages(languages: list[tuple[str, int]]) -> str:
     return named + (f", {more:,} more" if more > 0 else "")
 
 
-def _how_many(out: "LeftOut") -> str:
+def _how_many(out: "SkippedEntries") -> str:
     counts = ((out.files, "file"), (out.folders, "folder"))
     return " and ".join(console.count(number, noun) for number, noun in counts if number)
 
 
-def _such_as(out: "LeftOut") -> str:
+def _such_as(out: "SkippedEntries") -> str:
     return ", ".join(map(on_one_line, out.examples)) + (", …" if out.files + out.folders > len(out.examples) else "")
 
 
-def _estimate(outlook: "Outlook", settings: "Settings") -> str:
+def _estimate(outlook: "SourcePreview", settings: "Settings") -> str:
     """Return an estimate for the duration of the first run, and its basis."""
     from docindex_dagster.sources.folder_checks import CHUNKS_PER_SECOND, STARTUP_S
 
@@ -202,7 +202,7 @@ def _estimate(outlook: "Outlook", settings: "Settings") -> str:
     )
 
 
-def _as_json(file: Path, source: "Source", outlook: "Outlook", *, is_written: bool) -> dict[str, object]:
+def _as_json(file: Path, source: "Source", outlook: "SourcePreview", *, is_written: bool) -> dict[str, object]:
     low, high = outlook.seconds
     return {
         "file": str(file),

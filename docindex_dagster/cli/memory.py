@@ -13,7 +13,7 @@ from docindex_dagster.cli.common import Json, output_file, utf8
 from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.selected_project import load_project
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.safe_text import on_one_line, make_visible
+from docindex_dagster.core.safe_text import make_visible, on_one_line
 from docindex_dagster.operations.memory import RecallRequest
 from docindex_dagster.render import console
 
@@ -310,7 +310,9 @@ def _show_message(rank: int, one: "Remembered") -> None:
 def _show_anchor(one: "Anchored") -> None:
     from docindex_dagster.render.memory_markdown import current_state
 
-    console.out.print(Text(on_one_line(f"   mentions {current_state(one)}"), "cyan" if one.state == "fresh" else "yellow"))
+    console.out.print(
+        Text(on_one_line(f"   mentions {current_state(one)}"), "cyan" if one.state == "fresh" else "yellow")
+    )
     if one.dependents is not None:
         console.out.print(Text(f"      dependents: {one.dependents:,}", "dim"))
     for step in one.impact:

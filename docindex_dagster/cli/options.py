@@ -55,7 +55,10 @@ def request_options(
     """
     types = get_type_hints(request)  # without their validators
     return with_parameters(
-        parameters_from_fields(request, lambda name, field: Annotated[_plain(types[name]), _option(name, field)], without), before
+        parameters_from_fields(
+            request, lambda name, field: Annotated[_plain(types[name]), _option(name, field)], without
+        ),
+        before,
     )
 
 

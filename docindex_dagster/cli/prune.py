@@ -60,14 +60,16 @@ def erase(settings: Settings) -> None:
     _show_erased(settings, found)
 
 
-def _objects(settings: Settings, *, remove: bool) -> "list[Listed] | None":
+def _objects(settings: Settings, *, remove: bool) -> "list[ObjectInfo] | None":
     """Return the unreferenced objects, after deleting them if `remove` is set; None if there is no object store."""
     if settings.storage.url is None:
         return None
     from docindex_dagster.objects import garbage_collection
     from docindex_dagster.objects.shared_stores import configured_bucket
 
-    return (garbage_collection.collect if remove else garbage_collection.unreferenced_objects)(configured_bucket(settings))
+    return (garbage_collection.collect if remove else garbage_collection.unreferenced_objects)(
+        configured_bucket(settings)
+    )
 
 
 def _orphans(layout: Layout, *, erase: bool) -> "list[Orphan]":

@@ -62,7 +62,9 @@ def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
             console.warning(f"{argument} not found, so it is treated as a word of the query")
     if rest and " " not in arguments[0] and not any(map(_is_explicit, rest)):
         where = " and ".join(rest)
-        console.err.print(on_one_line(f"searching {where} for {arguments[0]!r}; put a query of several words in quotes"))
+        console.err.print(
+            on_one_line(f"searching {where} for {arguments[0]!r}; put a query of several words in quotes")
+        )
     return " ".join(query), [expand_user(argument) for argument in rest]
 
 
@@ -114,7 +116,9 @@ def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
     located = [place for path in paths if (place := registry.locate_path(settings, path))]
     sources = list({source.key: source for source, _ in located}.values())
     try:
-        with progress.report_progress(" and ".join(source.key for source in sources), quiet=not console.err.is_terminal):
+        with progress.report_progress(
+            " and ".join(source.key for source in sources), quiet=not console.err.is_terminal
+        ):
             reader = folders.open_current(found, sources, console.err.print)
     except KeyboardInterrupt:
         what = " and ".join(str(source.path) for source in sources)

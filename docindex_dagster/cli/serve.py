@@ -189,7 +189,9 @@ def serve(
     access = Access.of(host, token, settings.serve, layout.ended_sessions)
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
-    served = ServedProject(live, access, dagster_runs.outcomes, dagster_runs.job_queue(settings, is_on=not no_jobs), memory)
+    served = ServedProject(
+        live, access, dagster_runs.outcomes, dagster_runs.job_queue(settings, is_on=not no_jobs), memory
+    )
     console.out.print(f"serving {settings.root} at {_address(host, port)}; stop with Ctrl-C")
     if is_stored:
         console.out.print(f"the token is in {layout.serve_token}")
@@ -199,7 +201,9 @@ def serve(
             console.out.print(f"open this link to log in (it works once): {link}", soft_wrap=True)
     traces = tracing_from_environment(console.err.print, has_texts=settings.serve.trace_texts)
     app = build_app(served, has_page=not no_ui, traces=traces)
-    folds = fold_in_background(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()
+    folds = (
+        fold_in_background(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()
+    )
     with closing(traces) if traces else nullcontext(), folds:
         run(app, host, port)
 

@@ -94,7 +94,9 @@ def remove(settings: Settings, key: str) -> bool:
 def undeclare(settings: Settings, key: str) -> bool:
     """Remove a source that is no longer indexed from docindex.toml; return whether the file declared it."""
     was_declared = config_edits.remove(settings.root, key)
-    removed_sources.clear_removal(Layout(settings.home), key)  # the removal recorded it, since it was still declared then
+    removed_sources.clear_removal(
+        Layout(settings.home), key
+    )  # the removal recorded it, since it was still declared then
     return was_declared
 
 

@@ -115,7 +115,7 @@ def _describe_work(one: Holder) -> str:
     return f"{one.owner}, running since {since} (UTC)" + (f": {one.step}" if one.step else "")
 
 
-def _notes(present: "Present") -> list[str]:
+def _notes(present: "CheckedSource") -> list[str]:
     from docindex_dagster.status.catalog import index_limitations
 
     one = present.status

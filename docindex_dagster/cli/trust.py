@@ -21,7 +21,7 @@ from docindex_dagster.core.privileges import (
     privileges_of,
     read_limited,
 )
-from docindex_dagster.core.safe_text import on_one_line, make_visible
+from docindex_dagster.core.safe_text import make_visible, on_one_line
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
     HOME_NAME,

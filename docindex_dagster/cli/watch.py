@@ -195,7 +195,9 @@ def _key(settings: Settings, argument: str) -> str:
     """Return the source key that an argument names by key, name or folder."""
     known = {name for source in registry.sources(settings).values() for name in (source.key, source.name)}
     around = (
-        registry.source_containing(settings, Path(argument)) if argument not in known and Path(argument).is_dir() else None
+        registry.source_containing(settings, Path(argument))
+        if argument not in known and Path(argument).is_dir()
+        else None
     )
     return around.key if around is not None else registry.find(settings, argument).key
 
@@ -243,7 +245,11 @@ class _Runner:
         """Show a progress bar for the first run of a source, which may take minutes; later runs take a second."""
         is_first = key not in self._begun
         self._begun.add(key)
-        return progress.report_progress(key) if is_first and console.err.is_terminal else events.listening(progress.show_message)
+        return (
+            progress.report_progress(key)
+            if is_first and console.err.is_terminal
+            else events.listening(progress.show_message)
+        )
 
     def _print(self, summary: dict[str, Any]) -> None:
         now = datetime.now().astimezone()

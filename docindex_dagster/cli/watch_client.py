@@ -19,8 +19,8 @@ from docindex_dagster.runner.watching.messages import (
     Refused,
     Request,
     Taken,
-    parse_answer,
     encode_line,
+    parse_answer,
     short_socket_path,
     state_of,
 )

@@ -96,7 +96,9 @@ def _linked_work_trees(common: Path, _: tuple[int, ...] | None) -> tuple[Path, .
     """Return the roots of a repository's linked worktrees, sorted; cached until the folder's stamp changes."""
     if not (common / "worktrees").is_dir():
         return ()
-    return tuple(sorted(Path(read_git_file(entry / "gitdir")).parent.resolve() for entry in (common / "worktrees").iterdir()))
+    return tuple(
+        sorted(Path(read_git_file(entry / "gitdir")).parent.resolve() for entry in (common / "worktrees").iterdir())
+    )
 
 
 def read_git_file(file: Path) -> str:

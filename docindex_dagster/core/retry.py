@@ -30,13 +30,13 @@ class Retry:
         retries: The number of attempts after the first.
         first_wait_s: The wait before the second attempt, in seconds.
         longest_wait_s: The longest backoff, in seconds; waits that a server requests may be longer.
-        longest_asked_s: The longest server-requested wait, in seconds. If a server requests more, the call fails.
+        max_requested_wait_s: The longest server-requested wait, in seconds. If a server requests more, the call fails.
     """
 
     retries: int
     first_wait_s: float = 0.5
     longest_wait_s: float = 60.0
-    longest_asked_s: float = 600.0
+    max_requested_wait_s: float = 600.0
 
     def call(
         self,
@@ -49,8 +49,8 @@ class Retry:
 
         Args:
             attempt: Performs the operation.
-            is_passing: Returns whether an error is transient.
-            asked_s: Returns the wait that the server requested, in seconds; None if it requested none.
+            is_transient: Returns whether an error is transient.
+            requested_wait_s: Returns the wait that the server requested, in seconds; None if it requested none.
             sleep: Waits for a number of seconds.
 
         Raises:
@@ -63,8 +63,8 @@ class Retry:
     async def call_async(
         self,
         attempt: Callable[[], Awaitable[T]],
-        is_passing: Callable[[BaseException], bool],
-        asked_s: Callable[[BaseException], float | None],
+        is_transient: Callable[[BaseException], bool],
+        requested_wait_s: Callable[[BaseException], float | None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> T:
         """Async version of `call`. A cancellation takes effect immediately, during an attempt or a wait.
@@ -74,10 +74,10 @@ class Retry:
         """
         from tenacity import AsyncRetrying
 
-        return await AsyncRetrying(**self._policy(is_passing, asked_s), sleep=sleep)(attempt)
+        return await AsyncRetrying(**self._policy(is_transient, requested_wait_s), sleep=sleep)(attempt)
 
     def _policy(
-        self, is_passing: Callable[[BaseException], bool], asked_s: Callable[[BaseException], float | None]
+        self, is_transient: Callable[[BaseException], bool], requested_wait_s: Callable[[BaseException], float | None]
     ) -> dict[str, Any]:
         """Return the arguments for tenacity."""
         from tenacity import retry_if_exception, stop_after_attempt
@@ -85,11 +85,11 @@ class Retry:
         def is_worth_it(error: BaseException) -> bool:
             # Interrupts and cancellations are not retried.
             is_error = isinstance(error, Exception)
-            return is_error and is_passing(error) and (asked_s(error) or 0.0) <= self.longest_asked_s
+            return is_error and is_transient(error) and (requested_wait_s(error) or 0.0) <= self.max_requested_wait_s
 
         def wait_s(state: "RetryCallState") -> float:
             error = state.outcome.exception() if state.outcome else None
-            requested = None if error is None else asked_s(error)
+            requested = None if error is None else requested_wait_s(error)
             return self._backoff_s(state.attempt_number) if requested is None else requested
 
         return {

@@ -104,7 +104,9 @@ def _statuses(
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
     declared = registry.sources(settings)
     keys = {*declared, *partitions, *(entry.source for entry in entries)}
-    return source_status.states_of_all(settings, entries, outcomes.runs_of_sources(instance, keys, ending), declared=declared)
+    return source_status.states_of_all(
+        settings, entries, outcomes.runs_of_sources(instance, keys, ending), declared=declared
+    )
 
 
 def _metadata(settings: Settings, entries: list[CatalogEntry], statuses: list[SourceState]) -> dict[str, Any]:

@@ -109,7 +109,9 @@ class Comparison:
             "difference": self.difference.as_dict(),
             "verdict": {name: verdict(one) for name, one in zip(NAMES, self.difference.metrics, strict=True)},
             "by_source": [one.as_dict() for one in self.by_source],
-            "changed": [{"first": answer_as_dict(before), "second": answer_as_dict(after)} for before, after in self.changed],
+            "changed": [
+                {"first": answer_as_dict(before), "second": answer_as_dict(after)} for before, after in self.changed
+            ],
         }
 
 

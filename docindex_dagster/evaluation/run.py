@@ -67,7 +67,9 @@ class Evaluation:
         return {"questions_from": list(self.origins), **self.report.as_dict(), **compared}
 
 
-def find_questions(settings: Settings, reader: Reader, wanted: QuestionSelection, warn: Callable[[str], None]) -> QuestionSet:
+def find_questions(
+    settings: Settings, reader: Reader, wanted: QuestionSelection, warn: Callable[[str], None]
+) -> QuestionSet:
     """Return the questions to ask of an index.
 
     Raises:
@@ -104,7 +106,9 @@ def questions_of_file(
     """
     files = {key: indexed_files(reader, key) for key in wanted.keys(reader)}
     found = read_questions(settings, file, files, warn)
-    return QuestionSet(found, [f"{len(found):,} question{'' if len(found) == 1 else 's'} from {file}{_collected(found)}"])
+    return QuestionSet(
+        found, [f"{len(found):,} question{'' if len(found) == 1 else 's'} from {file}{_collected(found)}"]
+    )
 
 
 def _collected(questions: Sequence[Question]) -> str:
@@ -114,7 +118,9 @@ def _collected(questions: Sequence[Question]) -> str:
     return f" (collected by {', '.join(f'{origin} {count:,}' for origin, count in most)})" if most else ""
 
 
-def questions_of_history(settings: Settings, reader: Reader, wanted: QuestionSelection, warn: Callable[[str], None]) -> QuestionSet:
+def questions_of_history(
+    settings: Settings, reader: Reader, wanted: QuestionSelection, warn: Callable[[str], None]
+) -> QuestionSet:
     """Return the questions from the histories of git sources. Other sources have no history.
 
     Raises:

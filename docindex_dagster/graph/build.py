@@ -28,7 +28,7 @@ from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.queries import MOST_STATEMENTS, Queries
 from docindex_dagster.callgraph.resolver.resolver import resolver as resolver_of
 from docindex_dagster.callgraph.table import References
-from docindex_dagster.callgraph.tabling import TIME_OUT, Limits, LimitExceededError, Table
+from docindex_dagster.callgraph.tabling import TIME_OUT, LimitExceededError, Limits, Table
 from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.code.languages import HOSTS, can_contain_symbols
 from docindex_dagster.core.errors import first_line
@@ -283,7 +283,9 @@ def _files(
 
 
 def _as_problem(error: Exception) -> str:
-    return str(error) if isinstance(error, LimitExceededError) else f"error: {type(error).__name__}: {first_line(error)}"
+    return (
+        str(error) if isinstance(error, LimitExceededError) else f"error: {type(error).__name__}: {first_line(error)}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def read_prose(text: str, *, may_start_in_code: bool = False, targets: MutableMa
 
     Args:
         text: Markdown.
-        goes_on: Whether it may begin inside a code block, like the second part of a long one.
+        may_start_in_code: Whether it may begin inside a code block, like the second part of a long one.
         targets: The addresses of reference links that the file defines elsewhere, from `link_targets`.
     """
     found = Prose()
@@ -215,7 +215,7 @@ def read_document(rows: Sequence[Mapping[str, Any]]) -> list[ReadChunk]:
     above: list[tuple[int, str]] = []
     found = []
     for row in rows:
-        prose = read_prose(row["text"], goes_on=may_start_in_code(row), targets=targets)
+        prose = read_prose(row["text"], may_start_in_code=may_start_in_code(row), targets=targets)
         heading_path = tuple(row["heading_path"] or ())
         places = [*_headings_by_line(prose, above)] if row["chunk_type"] == "section" else []
         if any(titles[: len(heading_path)] != heading_path for _, titles in places) or not places:

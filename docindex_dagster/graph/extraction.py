@@ -326,7 +326,9 @@ def _restricted(graph: Graph, paths: pa.Array, chunk_ids: pa.ChunkedArray) -> tu
     triples = graph.triples.filter(pc.is_in(graph.triples["path"], paths))
     is_valid = pc.is_in(triples["chunk_id"], chunk_ids)
     for end in ("subject", "object"):
-        is_known = pc.or_(pc.is_in(triples[f"{end}_type"], pa.array(OUTSIDE_TYPES)), pc.is_in(triples[end], nodes["node"]))
+        is_known = pc.or_(
+            pc.is_in(triples[f"{end}_type"], pa.array(OUTSIDE_TYPES)), pc.is_in(triples[end], nodes["node"])
+        )
         is_valid = pc.and_(is_valid, is_known)
     cut = pc.unique(triples["path"].filter(pc.invert(is_valid)))
     triples = triples.filter(is_valid)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import span
-from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, one, symbol_of, find_symbols
+from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, find_symbols, one, symbol_of
 from docindex_dagster.graph.open_graph import OpenGraph
 
 CALLS = frozenset({"calls"})

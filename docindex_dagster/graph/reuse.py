@@ -70,7 +70,7 @@ class KnownFiles:
         found: list[str] = pc.unique(self.files["path"].take(rows)).to_pylist()
         return found
 
-    def index(self, paths: Sequence[str], seen: "Offered") -> Index:
+    def index(self, paths: Sequence[str], seen: "OfferedKeys") -> Index:
         """Return the index of the files with some paths; files not in `seen` must be known."""
         positions = np.full(self.files.num_rows, -1)
         for position, path in enumerate(paths):
@@ -103,7 +103,7 @@ class OfferedKeys(Mapping[str, Mapping[int, int]]):
     _fingerprints: "array[int]"
 
     @classmethod
-    def of(cls, units: Units, paths: Iterable[str], most: int) -> "Offered":
+    def of(cls, units: Units, paths: Iterable[str], most: int) -> "OfferedKeys":
         """Return what the files with some paths offer. Units are released when they hold over `most` statements."""
         rows: dict[str, tuple[int, int]] = {}
         keys, fingerprints = array(_KEY), array(_KEY)

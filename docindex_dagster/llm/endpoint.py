@@ -10,13 +10,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from docindex_dagster.core.errors import (
-    LLMTruncatedError,
     LLMError,
     LLMFailedError,
+    LLMInvalidResponseError,
     LLMKeyError,
     LLMLimitError,
-    LLMInvalidResponseError,
     LLMTimeoutError,
+    LLMTruncatedError,
     LLMUnreachableError,
 )
 from docindex_dagster.core.retry import Retry, retry_after_s

@@ -239,7 +239,9 @@ def anchors_of(reader: Reader, mentions: Sequence[Mention]) -> tuple[Anchor, ...
         return tuple(islice(dict.fromkeys(_find_anchors(reader, mentions)), MOST))
 
 
-def inspect_anchors(settings: Settings, reader: Reader, anchors: Sequence[Anchor], *, impact: bool = False) -> list[Anchored]:
+def inspect_anchors(
+    settings: Settings, reader: Reader, anchors: Sequence[Anchor], *, impact: bool = False
+) -> list[Anchored]:
     """Check what happened to the code of anchors, in the index and on disk.
 
     Args:

@@ -56,7 +56,15 @@ from docindex_dagster.memory.folded_messages import (
     write_folded,
 )
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone, StoredMessage, current_messages, retention_start
+from docindex_dagster.memory.message import (
+    Entry,
+    Message,
+    Offsets,
+    StoredMessage,
+    Tombstone,
+    current_messages,
+    retention_start,
+)
 from docindex_dagster.memory.results import Folding, Receipt
 from docindex_dagster.memory.segments import Segments
 from docindex_dagster.stores import maintenance, prune

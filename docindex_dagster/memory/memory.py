@@ -15,7 +15,14 @@ import orjson
 
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core.access import writable_home
-from docindex_dagster.core.errors import DomainError, LongMessageError, MessageError, QueryError, QuotaError, MessageRateError
+from docindex_dagster.core.errors import (
+    DomainError,
+    LongMessageError,
+    MessageError,
+    MessageRateError,
+    QueryError,
+    QuotaError,
+)
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import MemorySettings, Settings, check_home
@@ -23,11 +30,11 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.memory import domains
-from docindex_dagster.memory.anchors import anchors_in, search_code, check_anchors
+from docindex_dagster.memory.anchors import anchors_in, check_anchors, search_code
 from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.concepts import FirstStage
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, StoredMessage, compose
+from docindex_dagster.memory.message import Anchor, Forgettable, Message, StoredMessage, Tombstone, compose
 from docindex_dagster.memory.message_index import Overlay, Searcher, embed_query_or_warn
 from docindex_dagster.memory.ranking import Utterance
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered

@@ -24,7 +24,7 @@ from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
 from docindex_dagster.memory.folded_messages import Folded, read_folded
 from docindex_dagster.memory.log import NOTHING, Flaw, Log
-from docindex_dagster.memory.message import Entry, Message, StoredMessage, current_messages, count, retention_start
+from docindex_dagster.memory.message import Entry, Message, StoredMessage, count, current_messages, retention_start
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
 from docindex_dagster.search.model import Scored
 

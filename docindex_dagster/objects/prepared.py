@@ -14,7 +14,7 @@ from uuid import uuid4
 from docindex_dagster.core.errors import DamagedObjectError, ObjectStoreError
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.contents import Content, check_age, hash_file, download, upload
+from docindex_dagster.objects.contents import Content, check_age, download, hash_file, upload
 
 FOLDER = "prepared/"
 """Prefix of all pointers."""

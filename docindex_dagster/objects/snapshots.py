@@ -15,10 +15,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from docindex_dagster.core.errors import ObjectStoreError
-from docindex_dagster.core.files import remove_tree, atomic_write, writer_pid
+from docindex_dagster.core.files import atomic_write, remove_tree, writer_pid
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.contents import Content, check_age, hash_file, download, link, upload
+from docindex_dagster.objects.contents import Content, check_age, download, hash_file, link, upload
 
 MANIFEST = "cells/0/CURRENT"  # object name; the prefix dates from when there could be several
 _RECORD = "snapshot.json"  # file in the home: the manifest it follows, and the files it has

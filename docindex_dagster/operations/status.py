@@ -113,7 +113,9 @@ def status(settings: Settings, request: StatusRequest, runs_of: RunsOf, warn: Ca
     unchecked = {source.key for source in local} - current.keys()
     layout = Layout(settings.home)
     sources = [
-        CheckedSource(one, current.get(one.source), one.source in unchecked, locks.holder(layout.source_lock(one.source)))
+        CheckedSource(
+            one, current.get(one.source), one.source in unchecked, locks.holder(layout.source_lock(one.source))
+        )
         for one in found
     ]
     return StatusAnswer(sources, source_status.change_of_model(settings))

@@ -14,7 +14,14 @@ from docindex_dagster.callgraph.table import REFERENCES, REFERENCES_VERSION, as_
 from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
 from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION, ChunkInputs, gather, references_fingerprint
 from docindex_dagster.chunking.summaries import SummaryCounts
-from docindex_dagster.chunking.table_rules import CHUNK_RULES, is_above_threshold, fallbacks, left_out_warning, phrase, warning
+from docindex_dagster.chunking.table_rules import (
+    CHUNK_RULES,
+    fallbacks,
+    is_above_threshold,
+    left_out_warning,
+    phrase,
+    warning,
+)
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT
@@ -29,10 +36,10 @@ from docindex_dagster.pipeline.stage import (
     Storage,
     changes,
     counts,
+    pick_sample_chunks,
     previous,
     table_storage,
     text_table,
-    pick_sample_chunks,
 )
 
 _REFERENCES = "references"

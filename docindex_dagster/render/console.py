@@ -18,7 +18,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from docindex_dagster.core.safe_text import escape_json, on_one_line, truncate_middle, make_visible
+from docindex_dagster.core.safe_text import escape_json, make_visible, on_one_line, truncate_middle
 from docindex_dagster.documents.model import page_anchor, page_at, page_range
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 

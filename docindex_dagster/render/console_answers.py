@@ -12,7 +12,7 @@ from docindex_dagster.answering.citations import CheckedCitation, Citation, Stat
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.rendering import as_text
-from docindex_dagster.core.safe_text import on_one_line, truncate_middle, make_visible
+from docindex_dagster.core.safe_text import make_visible, on_one_line, truncate_middle
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
@@ -101,7 +101,9 @@ class AnswerPrinter:
     def passages(self, passages: Iterable[Passage]) -> None:
         """Print passages with their numbers."""
         for one in passages:
-            line = self._place(one, [one.span]).append(on_one_line(f"  {one.kind} {one.name or ''}".rstrip()), "default")
+            line = self._place(one, [one.span]).append(
+                on_one_line(f"  {one.kind} {one.name or ''}".rstrip()), "default"
+            )
             console.out.print(Text(f"{one.number:3} ", "dim").append_text(line))
 
     def _source(self, worst: Citation, of_number: Sequence[Citation]) -> Text:

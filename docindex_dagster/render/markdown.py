@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.core.safe_text import fence_around, on_one_line, make_visible
+from docindex_dagster.core.safe_text import fence_around, make_visible, on_one_line
 from docindex_dagster.documents.model import page_range
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.graph.open_graph import OpenGraph
@@ -172,7 +172,9 @@ def _line(steps: Sequence[Step], *, is_backward: bool) -> str:
     here, there = (first.object, first.subject) if is_backward else (first.subject, first.object)
     arrow = f"<-{first.predicate}-" if is_backward else f"-{first.predicate}->"
     indent = "  " * (first.depth - 1)
-    return f"{indent}{on_one_line(here)} {arrow} {on_one_line(there)} ({on_one_line(_places(steps))}; {first.resolution})"
+    return (
+        f"{indent}{on_one_line(here)} {arrow} {on_one_line(there)} ({on_one_line(_places(steps))}; {first.resolution})"
+    )
 
 
 def _places(steps: Sequence[Step]) -> str:
@@ -263,7 +265,7 @@ def _fenced(about: str, lines: Sequence[str], language: str, room: int) -> tuple
     return f"{about}\n\n{fence}{language}\n{text}\n{fence}", fitting
 
 
-def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int, max_tokens: int) -> str:
+def of_sources(sources: "Sequence[CheckedSource]", warnings: Sequence[str], start: int, max_tokens: int) -> str:
     """Format the state and size of each source, one per line; first those that need attention."""
     if not sources:
         return "No sources are declared, and nothing is indexed."
@@ -273,7 +275,7 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int
     return budget.fit_page(parts, "sources", start, max_tokens, notes=notes, separator="\n")
 
 
-def _source(present: "Present") -> str:
+def _source(present: "CheckedSource") -> str:
     one, entry = present.status, present.status.entry
     doubt = ["may be out of date: its files or settings have changed, or this could not be determined"]
     notes = [one.state, *(doubt if present.is_current is False else ())]

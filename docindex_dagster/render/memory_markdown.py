@@ -6,7 +6,7 @@ Text of messages is untrusted data, like the text of files. It is printed behind
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from docindex_dagster.core.safe_text import on_one_line, make_visible
+from docindex_dagster.core.safe_text import make_visible, on_one_line
 from docindex_dagster.memory.anchors import Anchored
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
@@ -85,10 +85,16 @@ def _remembered(rank: int, one: Remembered) -> str:
 
 def _anchored(one: Anchored) -> list[str]:
     """Format a mention of code: its current state, and what depends on it."""
-    steps = [f"      {on_one_line(step.subject)} {step.predicate} it ({on_one_line(step.place)})" for step in one.impact]
+    steps = [
+        f"      {on_one_line(step.subject)} {step.predicate} it ({on_one_line(step.place)})" for step in one.impact
+    ]
     more = (one.dependents or 0) - len(steps)
     depending = [] if one.dependents is None else [f"      dependents: {one.dependents:,}", *steps]
-    return [f"   mentions {on_one_line(current_state(one))}", *depending, *([f"      and {more:,} more"] if more > 0 else [])]
+    return [
+        f"   mentions {on_one_line(current_state(one))}",
+        *depending,
+        *([f"      and {more:,} more"] if more > 0 else []),
+    ]
 
 
 def current_state(one: Anchored) -> str:

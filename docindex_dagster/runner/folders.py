@@ -17,7 +17,7 @@ import tomlkit
 from docindex_dagster.core import trust
 from docindex_dagster.core.errors import DamagedStoreError, SettingsError, SourceError
 from docindex_dagster.core.events import Event, Progress, listening
-from docindex_dagster.core.files import folder_bytes, atomic_write
+from docindex_dagster.core.files import atomic_write, folder_bytes
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, exclusive_if_free

@@ -89,7 +89,11 @@ def index(
     """
     check_local(settings)
     run = SourceRun(settings, source, lambda: embedder, full, verify, tuple(only))
-    with reporting_full_disk(settings.home), writable_home(settings), holding_source_lock(run, f"process {os.getpid()}") as held:
+    with (
+        reporting_full_disk(settings.home),
+        writable_home(settings),
+        holding_source_lock(run, f"process {os.getpid()}") as held,
+    ):
         ran = run_stages(held)
         for outcome in ran.outcomes.values():
             for text in outcome.warnings:

@@ -22,7 +22,7 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.context import Context, add_linked_chunks, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import with_locations, change_notes, original_texts
+from docindex_dagster.search.freshness import change_notes, original_texts, with_locations
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode

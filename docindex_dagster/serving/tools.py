@@ -24,7 +24,7 @@ from docindex_dagster.operations.similar import SIMILAR
 from docindex_dagster.operations.view import View
 from docindex_dagster.operations.why import WhyRequest
 from docindex_dagster.render import budget, markdown
-from docindex_dagster.search.freshness import folder_notes, change_notes
+from docindex_dagster.search.freshness import change_notes, folder_notes
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.serving.arguments import mcp_tool

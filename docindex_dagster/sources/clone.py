@@ -18,7 +18,7 @@ from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources import git, mirror, transfer
-from docindex_dagster.sources.mirror import remove_path, remove_locks
+from docindex_dagster.sources.mirror import remove_locks, remove_path
 from docindex_dagster.sources.model import Remote, Source
 
 # Errors that a new clone would not fix: a full disk, and objects that the remote itself has lost.

@@ -16,7 +16,13 @@ from docindex_dagster.core.errors import AlreadyDeclaredError, SettingsError, So
 from docindex_dagster.core.files import atomic_write
 from docindex_dagster.core.layout import Layout, base_key, is_branch
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, reads_outside, privileges_of, source_privilege, tables_of
+from docindex_dagster.core.privileges import (
+    LIBRARY_PLACEHOLDER,
+    privileges_of,
+    reads_outside,
+    source_privilege,
+    tables_of,
+)
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import (
     CONFIG_NAME,

@@ -261,7 +261,9 @@ def from_json(text: str | bytes | None) -> RepositoryStatistics | None:
         return None
 
 
-def read_statistics(source: Source, head: str | None, before: RepositoryStatistics | None = None) -> RepositoryStatistics:
+def read_statistics(
+    source: Source, head: str | None, before: RepositoryStatistics | None = None
+) -> RepositoryStatistics:
     """Return the statistics of a git source at `head`; with those of an earlier run, count only what changed.
 
     Raises:

@@ -29,7 +29,7 @@ class DeclaredSource:
     default: bool
 
     @classmethod
-    def of(cls, settings: Settings, source: Source) -> "Declared":
+    def of(cls, settings: Settings, source: Source) -> "DeclaredSource":
         """Describe a source; `default` says whether it is the default source of searches."""
         url, branch = (source.remote.url, source.remote.ref) if source.remote else (None, None)
         return cls(source.key, str(source.path), url, branch, source.key == settings.search.default_source)

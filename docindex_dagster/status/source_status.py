@@ -15,7 +15,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.sources import registry, removed_sources
 from docindex_dagster.sources.model import Source
-from docindex_dagster.status.catalog import CatalogEntry, is_degraded, index_limitations
+from docindex_dagster.status.catalog import CatalogEntry, index_limitations, is_degraded
 from docindex_dagster.stores import takeover
 from docindex_dagster.stores.takeover import Takeover
 

@@ -21,10 +21,10 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.status.redaction import (
     changed_settings,
     declared_sources,
-    redact_message,
     is_public,
-    without_secrets,
+    redact_message,
     set_variables,
+    without_secrets,
 )
 from docindex_dagster.status.source_status import RunsOf, SourceState
 
@@ -237,7 +237,9 @@ def _paths(settings: Settings, states: Iterable[SourceState]) -> dict[str, Any]:
         "home": without_secrets(str(settings.home)),
         "declared": [without_secrets(source.path or source.url or "") for source in settings.source],
         "sources": {without_secrets(one.source): str(one.state) for one in states},
-        "failures": {without_secrets(one.source): without_secrets(one.runs.failure) for one in states if one.runs.failure},
+        "failures": {
+            without_secrets(one.source): without_secrets(one.runs.failure) for one in states if one.runs.failure
+        },
     }
 
 

@@ -14,7 +14,7 @@ from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Spent
 from docindex_dagster.answering.passages import Passages
 from docindex_dagster.answering.question import Question
-from docindex_dagster.core.errors import LLMTruncatedError, LLMBudgetError, LLMInvalidResponseError, QueryError
+from docindex_dagster.core.errors import LLMBudgetError, LLMInvalidResponseError, LLMTruncatedError, QueryError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.llm.chat import ChatModel, Delta, ToolCall, Usage
 from docindex_dagster.search.filters import Filters

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.table_rules import is_above_threshold, fallbacks, left_out_warning, warning
+from docindex_dagster.chunking.table_rules import fallbacks, is_above_threshold, left_out_warning, warning
 
 SLOW = "time-out: not parsed within 10 s"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.chunking.summaries import SYSTEM, question, parse_summary
+from docindex_dagster.chunking.summaries import SYSTEM, parse_summary, question
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from threading import Barrier, Event, get_ident
 import pytest
 
 from docindex_dagster.core import background as module
-from docindex_dagster.core.background import start_in_thread, run_in_two_threads
+from docindex_dagster.core.background import run_in_two_threads, start_in_thread
 
 _name: ContextVar[str] = ContextVar("name", default="none")
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core import events
-from docindex_dagster.core.child_process import _send, shielded_from_interrupts, run_in_child_process
+from docindex_dagster.core.child_process import _send, run_in_child_process, shielded_from_interrupts
 from docindex_dagster.core.events import Event, Progress
 from tests.sources_of_code import run_in_a_source
 

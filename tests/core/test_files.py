@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from docindex_dagster.core.errors import FullDiskError
-from docindex_dagster.core.files import remove_tree, atomic_write, reporting_full_disk, sync
+from docindex_dagster.core.files import atomic_write, remove_tree, reporting_full_disk, sync
 
 
 def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_path):

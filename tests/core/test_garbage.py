@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.garbage_collection import gc_disabled, release_memory, frozen_import
+from docindex_dagster.core.garbage_collection import frozen_import, gc_disabled, release_memory
 
 
 @pytest.fixture(autouse=True)

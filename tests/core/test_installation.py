@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.installation import DISTRIBUTION, is_uvx_environment, missing_extra_message, install_method
+from docindex_dagster.core.installation import DISTRIBUTION, install_method, is_uvx_environment, missing_extra_message
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,10 @@ def installed(tmp_path, monkeypatch):
 def test_in_a_clone_the_folder_is_installed(installed, editable):
     installed({"url": "file:///somewhere/docindex", "dir_info": {"editable": editable}})
 
-    assert missing_extra_message("minilm", "minilm") == "minilm needs an extra: pip install '.[minilm]' in the clone of docindex"
+    assert (
+        missing_extra_message("minilm", "minilm")
+        == "minilm needs an extra: pip install '.[minilm]' in the clone of docindex"
+    )
 
 
 @pytest.mark.parametrize("noted", [None, {"url": "file:///somewhere/docindex.whl", "archive_info": {}}])
@@ -67,7 +70,9 @@ def test_a_tool_of_uv_gets_an_extra_by_uv(installed, tmp_path, monkeypatch):
     installed(None)
     monkeypatch.setattr(sys, "prefix", str(of_tool(tmp_path / "uv/tools/docindex-dagster")))
 
-    assert missing_extra_message("minilm", "minilm") == "minilm needs an extra: uv tool install 'docindex-dagster[minilm]'"
+    assert (
+        missing_extra_message("minilm", "minilm") == "minilm needs an extra: uv tool install 'docindex-dagster[minilm]'"
+    )
 
 
 @pytest.mark.parametrize("place", ["archive-v0/wsviXzQu6h3Yd2po", "environments-v2/8b0cbae4892decd7/13363192e7dbb7dd"])
@@ -86,7 +91,9 @@ def test_from_a_clone_the_tool_is_made_of_the_folder(installed, tmp_path, monkey
     installed({"url": "file:///somewhere/docindex", "dir_info": {}})
     monkeypatch.setattr(sys, "prefix", str(of_tool(tmp_path / "tools/docindex-dagster")))
 
-    assert missing_extra_message("x", "scale") == "x needs an extra: uv tool install '.[scale]' in the clone of docindex"
+    assert (
+        missing_extra_message("x", "scale") == "x needs an extra: uv tool install '.[scale]' in the clone of docindex"
+    )
 
 
 @pytest.mark.parametrize(

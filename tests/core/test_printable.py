@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.core.safe_text import escape_json, on_one_line, make_visible
+from docindex_dagster.core.safe_text import escape_json, make_visible, on_one_line
 from docindex_dagster.graph.export import Format, export
 from docindex_dagster.render.console import VisibleConsole
 from tests.graph.samples import opened

@@ -95,7 +95,9 @@ def test_what_is_left_are_settings_that_can_be_used(tmp_path):
         "rerank": {"provider": "remote", "url": "https://x.example", "weight": 0.1},
         "embedding": {"provider": "openai", "model": "m", "dimensions": 64},
     }
-    kept = check_settings(tmp_path, without_ignored(Settings, tmp_path, values, privileges_of(Settings, tmp_path, values)))
+    kept = check_settings(
+        tmp_path, without_ignored(Settings, tmp_path, values, privileges_of(Settings, tmp_path, values))
+    )
 
     assert (kept.llm.provider, kept.llm.timeout_s) == ("none", 5)
     assert (kept.summaries.enabled, kept.summaries.max_tokens) == (False, 50)

@@ -10,7 +10,7 @@ import pytest
 from docindex_dagster.core.errors import QueryError, QuestionError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.evaluation.collected_questions import MOST_BYTES, collect, noted_places, delete_answer
+from docindex_dagster.evaluation.collected_questions import MOST_BYTES, collect, delete_answer, noted_places
 from docindex_dagster.evaluation.question_file import read_questions
 from docindex_dagster.evaluation.questions import IndexedFile, Target
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.evaluation.history import is_bot, question_of, is_about_tests
+from docindex_dagster.evaluation.history import is_about_tests, is_bot, question_of
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,9 @@ def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):
     sale = "library/program!shop/store.py::Outlet.sale"
     assert queries.explain_no_edges(graph, "callers", "sale") == f"no calls to {sale} found"
     assert queries.explain_no_edges(graph, "callees", "Store.__init__").startswith("no calls in ")
-    assert queries.explain_no_edges(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
+    assert queries.explain_no_edges(graph, "callers", "Store.add").endswith(
+        "; 1 call of that name could not be resolved"
+    )
     assert queries.explain_no_edges(graph, "path", "two", "rounded").startswith("no path found from ")
 
 

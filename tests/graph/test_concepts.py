@@ -53,7 +53,9 @@ def names(text: str) -> set[str]:
 
 
 def relations(text: str) -> set[tuple[str, str, str]]:
-    return {(normalize_name(each.subject), each.predicate, normalize_name(each.object)) for each in found_in(text).relations}
+    return {
+        (normalize_name(each.subject), each.predicate, normalize_name(each.object)) for each in found_in(text).relations
+    }
 
 
 # Patterns

@@ -37,7 +37,9 @@ def names(found: Found) -> dict[str, float]:
 def test_a_sentence_relates_its_noun_chunks(text, relation):
     (found,) = found_in(text)
 
-    assert relation in {(normalize_name(each.subject), each.predicate, normalize_name(each.object)) for each in found.relations}
+    assert relation in {
+        (normalize_name(each.subject), each.predicate, normalize_name(each.object)) for each in found.relations
+    }
 
 
 @needs_extra

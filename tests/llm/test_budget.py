@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.core.errors import LLMTruncatedError, LLMBudgetError, LLMFailedError
+from docindex_dagster.core.errors import LLMBudgetError, LLMFailedError, LLMTruncatedError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import Delta, Item, Message, Tool, ToolCall, Usage

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.core.errors import (
-    LLMTruncatedError,
     LLMError,
     LLMFailedError,
+    LLMInvalidResponseError,
     LLMKeyError,
     LLMLimitError,
-    LLMInvalidResponseError,
     LLMTimeoutError,
+    LLMTruncatedError,
     LLMUnreachableError,
 )
 from docindex_dagster.core.settings import LLMSettings

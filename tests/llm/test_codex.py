@@ -11,13 +11,13 @@ import pytest
 from pydantic import SecretStr
 
 from docindex_dagster.core.errors import (
-    LLMTruncatedError,
     LLMError,
     LLMFailedError,
+    LLMInvalidResponseError,
     LLMKeyError,
     LLMLimitError,
-    LLMInvalidResponseError,
     LLMTimeoutError,
+    LLMTruncatedError,
     SettingsError,
 )
 from docindex_dagster.core.settings import LLMSettings, check_settings

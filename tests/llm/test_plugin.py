@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.errors import LLMTruncatedError, LLMError, LLMTimeoutError
+from docindex_dagster.core.errors import LLMError, LLMTimeoutError, LLMTruncatedError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Usage
 from docindex_dagster.llm.providers import availability, chat_model, load_llm
@@ -57,7 +57,9 @@ def test_the_example_answers(lines):
     assert not model.has_tools
 
 
-@pytest.mark.parametrize(("script", "kind"), [("echo A; exit 3", LLMTruncatedError), ("exec sleep 30", LLMTimeoutError)])
+@pytest.mark.parametrize(
+    ("script", "kind"), [("echo A; exit 3", LLMTruncatedError), ("exec sleep 30", LLMTimeoutError)]
+)
 def test_it_fails_as_ours_do(lines, script, kind):
     with pytest.raises(kind):
         items_of(lines(script))

@@ -13,7 +13,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, inspect_anchors, check_anchors, mentions_in
+from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, check_anchors, inspect_anchors, mentions_in
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.live_index import Live

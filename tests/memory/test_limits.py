@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.core.errors import MessageError, QuotaError, MessageRateError
+from docindex_dagster.core.errors import MessageError, MessageRateError, QuotaError
 from docindex_dagster.core.settings import MemorySettings
 from docindex_dagster.memory.memory import Limits
 from tests.memory.logs import write

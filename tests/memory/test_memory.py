@@ -5,7 +5,14 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from docindex_dagster.core.errors import ChunkerError, DomainError, MessageError, QueryError, QuotaError, MessageRateError
+from docindex_dagster.core.errors import (
+    ChunkerError,
+    DomainError,
+    MessageError,
+    MessageRateError,
+    QueryError,
+    QuotaError,
+)
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder

@@ -223,6 +223,8 @@ def test_a_source_that_is_new_waits_for_the_takeover(half, tiny, tmp_path):
     run(changed, "library/new", tiny)
 
     (one,) = (
-        one for one in source_status.states_of_all(changed, entries(Layout(changed.home)), {}) if one.source == "library/new"
+        one
+        for one in source_status.states_of_all(changed, entries(Layout(changed.home)), {})
+        if one.source == "library/new"
     )
     assert (one.state, one.needs_attention) == ("waiting for the takeover", False)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.status.redaction import HIDDEN, redact_message, is_public, without_secrets
+from docindex_dagster.status.redaction import HIDDEN, is_public, redact_message, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,10 @@ def test_a_password_in_the_value_of_a_variable_is_hidden(name, value):
 
 
 def test_the_folder_of_a_shell_is_no_secret():
-    assert without_secrets("/srv/shop/manual", {"PWD": "/srv/shop", "OLDPWD": "/srv", "EMPTY_TOKEN": ""}) == "/srv/shop/manual"
+    assert (
+        without_secrets("/srv/shop/manual", {"PWD": "/srv/shop", "OLDPWD": "/srv", "EMPTY_TOKEN": ""})
+        == "/srv/shop/manual"
+    )
 
 
 def test_the_secret_name_of_a_home_is_not_shown():

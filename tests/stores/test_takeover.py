@@ -22,7 +22,7 @@ from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.publish import Publication, publish, withdraw
-from docindex_dagster.stores.reader import open_reader, open_for_model
+from docindex_dagster.stores.reader import open_for_model, open_reader
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 from tests.conftest import chunks_of, extracted, publish_rows

@@ -232,7 +232,7 @@ def test_no_running_server_writes_where_a_pull_has_made_a_folder_around_the_home
     for write in (
         lambda: jobs.submit(JobRequest("index", "library/own")),
         lambda: collect(settings, "how to prime", Target("library/own", "guide.md"), "page"),
-        lambda: ask.note(cast("Served", SimpleNamespace(settings=settings)), SENT),
+        lambda: ask.note(cast("ServedProject", SimpleNamespace(settings=settings)), SENT),
     ):
         with pytest.raises(LinkError, match="link"):
             write()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from docindex_dagster.evaluation.history import is_bot, question_of, is_about_tests
+from docindex_dagster.evaluation.history import is_about_tests, is_bot, question_of
 from training.labels.checkout import Checkout
 from training.labels.history import Commit, commits_of
 from training.labels.questions import Category, Question, content_words, is_worth_asking

@@ -102,7 +102,7 @@ def agents_add(
 
 def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> None:
     """Warn about what a replaced entry did. Only its keys are printed, since values may be secrets."""
-    from docindex_dagster.cli.agents.changes import bound_project, replaced_keys, command_line_of
+    from docindex_dagster.cli.agents.changes import bound_project, command_line_of, replaced_keys
 
     if before is None:
         return

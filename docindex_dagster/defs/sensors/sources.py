@@ -119,7 +119,9 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     todo = plan(_state(Layout(published.home), declared, partitions, context), before)
     for key in todo.forget:
         shared.forget_removed(instance, settings, key)
-    removals = {key: reason for key, reason in todo.remove.items() if last_runs(instance, {SOURCE_TAG: key}).may_request()}
+    removals = {
+        key: reason for key, reason in todo.remove.items() if last_runs(instance, {SOURCE_TAG: key}).may_request()
+    }
     # If there are many new sources, the sensors on files request the remaining ones.
     first = todo.index[:MOST_REQUESTS]
     requests = [*map(_first_run, first), *(_removal(key, reason) for key, reason in removals.items())]

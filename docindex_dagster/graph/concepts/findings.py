@@ -14,7 +14,15 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import ConceptError, first_line
 from docindex_dagster.core.events import ignore, reporter
-from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Extractor, Found, Passage, Relation, normalize_name
+from docindex_dagster.graph.concepts.extractor import (
+    RELATIONS,
+    Concept,
+    Extractor,
+    Found,
+    Passage,
+    Relation,
+    normalize_name,
+)
 from docindex_dagster.graph.document_text import ReadChunk, may_start_in_code, read_prose
 from docindex_dagster.graph.documents import DOCUMENT
 from docindex_dagster.graph.source_graph import CONCEPT, Triple
@@ -134,7 +142,10 @@ def _checked(found: Found | None) -> Found:
             raise ConceptError(f"unknown relation {relation.predicate!r}: expected one of {', '.join(RELATIONS)}")
     concepts = (each for each in found.concepts if _is_name(each.name))
     relations = (each for each in found.relations if _is_name(each.subject) and _is_name(each.object))
-    return Found(tuple(concepts), tuple(each for each in relations if normalize_name(each.subject) != normalize_name(each.object)))
+    return Found(
+        tuple(concepts),
+        tuple(each for each in relations if normalize_name(each.subject) != normalize_name(each.object)),
+    )
 
 
 def _is_name(name: str) -> bool:

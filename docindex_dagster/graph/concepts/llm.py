@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Found, Passage, Relation, normalize_name
-from docindex_dagster.llm.batch_requests import QuestionBatch, Question
+from docindex_dagster.llm.batch_requests import Question, QuestionBatch
 from docindex_dagster.llm.protocol import LLM
 
 _CONFIDENCE = 0.7

@@ -218,7 +218,11 @@ def _verb_relations(paragraph: Paragraph) -> Iterator[Relation]:
     for predicate, pattern in _RELATED.items():
         for match in pattern.finditer(paragraph.text):
             subject, target = match["subject"], match["object"]
-            if _is_named(paragraph, subject) and _is_named(paragraph, target) and normalize_name(subject) != normalize_name(target):
+            if (
+                _is_named(paragraph, subject)
+                and _is_named(paragraph, target)
+                and normalize_name(subject) != normalize_name(target)
+            ):
                 yield Relation(subject, predicate, target, _RELATION, paragraph.line_of(match.start()))
 
 

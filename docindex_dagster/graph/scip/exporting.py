@@ -23,8 +23,8 @@ from docindex_dagster.graph.scip.format import (
     UTF8,
     UTF8_TEXT,
     Descriptor,
-    index_message,
     format_symbol,
+    index_message,
 )
 from docindex_dagster.graph.scip.sites import RESULT, DefinedSymbol, File, Site, Sites, files_of, last_name_of
 from docindex_dagster.graph.source_graph import OUTSIDE_TYPES

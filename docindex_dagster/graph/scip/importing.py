@@ -238,7 +238,9 @@ def import_calls(index: Index, folder: Path, chunks: pa.Table) -> ImportResult:
         ScipError: No document matches.
     """
     found = check_documents(index, folder, chunks)
-    result = ImportResult(index.tool, _table(found, index.tool), [one.file.path for one in found.fitting], found.refused)
+    result = ImportResult(
+        index.tool, _table(found, index.tool), [one.file.path for one in found.fitting], found.refused
+    )
     if not found.fitting:
         raise ScipError("; ".join(["no document of the SCIP file matches the source", *result.refusals()]))
     return result

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from docindex_dagster.core.safe_text import on_one_line, make_visible
+from docindex_dagster.core.safe_text import make_visible, on_one_line
 from docindex_dagster.render.html import links
 from docindex_dagster.search.model import CHANGED
 

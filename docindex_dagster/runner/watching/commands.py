@@ -21,8 +21,8 @@ from docindex_dagster.runner.watching.messages import (
     Request,
     Taken,
     encode_line,
-    short_socket_path,
     parse_request,
+    short_socket_path,
 )
 
 _MAX_WAITING = 32

@@ -24,8 +24,8 @@ from docindex_dagster.core.errors import (
     FullQueueError,
     JobError,
     JobsDisabledError,
-    UnknownJobError,
     ReusedKeyError,
+    UnknownJobError,
 )
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free, holder
@@ -299,7 +299,9 @@ class Jobs:
 
     def _check_accepting(self) -> None:
         if not self._is_on:
-            raise JobsDisabledError("this server accepts no jobs (--no-jobs): run `docindex index` in the project instead")
+            raise JobsDisabledError(
+                "this server accepts no jobs (--no-jobs): run `docindex index` in the project instead"
+            )
         if self._is_closing or not self._worker.is_alive():
             raise JobsDisabledError("this server accepts no jobs while it is starting or stopping; try again")
         check_home(self._settings)

@@ -111,7 +111,7 @@ class MemoryFigures:
 class Domains(Collector):
     """Collector that measures the domains on each scrape."""
 
-    def __init__(self, served: "Served") -> None:
+    def __init__(self, served: "ServedProject") -> None:
         self._sizes = Cached(lambda: _sizes(served.settings), _DOMAINS_MAX_AGE_S)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -73,7 +73,7 @@ _FAILED = 500
 class Metrics:
     """Counters and timers of requests and their steps. They record spans, and threads may share them."""
 
-    def __init__(self, served: "Served") -> None:
+    def __init__(self, served: "ServedProject") -> None:
         """Register the metrics."""
         registry = self._registry = CollectorRegistry()
         own = Series(registry)

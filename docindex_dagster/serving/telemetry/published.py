@@ -57,7 +57,7 @@ _BY_SOURCE: tuple[tuple[str, str, Callable[[Figures], float | None]], ...] = (
 class Published(Collector):
     """Collector that reads the published index on each scrape."""
 
-    def __init__(self, served: "Served") -> None:
+    def __init__(self, served: "ServedProject") -> None:
         self._served = served
         self._states = Cached(self._find_states, _STATES_MAX_AGE_S)
         self._sizes = Cached(lambda: sizes(Layout(served.settings.home)), _SIZES_MAX_AGE_S)

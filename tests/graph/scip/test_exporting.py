@@ -108,7 +108,9 @@ def test_the_calls_of_other_sources_are_not_written(python, tmp_path):
     chunks = chunks_of(python.folder)
     both = open_graphs({KEY: build_graph(chunks), "library/other": build_graph(chunks_of(other.folder))})
     alone = open_graphs({KEY: build_graph(chunks)})
-    assert export_as_scip(both, KEY, python.folder, chunks).data == export_as_scip(alone, KEY, python.folder, chunks).data
+    assert (
+        export_as_scip(both, KEY, python.folder, chunks).data == export_as_scip(alone, KEY, python.folder, chunks).data
+    )
 
 
 @pytest.mark.parametrize("language", ["python", "typescript"])

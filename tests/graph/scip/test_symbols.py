@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.graph.scip.format import Descriptor, Symbol, parse_symbol, format_symbol
+from docindex_dagster.graph.scip.format import Descriptor, Symbol, format_symbol, parse_symbol
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ from docindex_dagster.runner.watching.messages import (
     Refused,
     Request,
     Taken,
-    parse_answer,
     encode_line,
+    parse_answer,
     state_of,
 )
 from docindex_dagster.sources import registry, removed_sources

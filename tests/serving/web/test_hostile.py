@@ -111,7 +111,9 @@ def test_the_sanitiser_alone_is_enough(monkeypatch):
     """A renderer that let HTML pass would let none of it reach a page."""
     monkeypatch.setattr(prose, "_settle", lambda *_: None)
     html = str(
-        prose.render_markdown("[a](javascript:x) ![p](https://evil.example/p.png) [b](https://evil.example)", "g/x", "a")
+        prose.render_markdown(
+            "[a](javascript:x) ![p](https://evil.example/p.png) [b](https://evil.example)", "g/x", "a"
+        )
     )
     assert "evil.example/p.png" not in html
     assert "href=" not in html
