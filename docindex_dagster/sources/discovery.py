@@ -16,7 +16,7 @@ from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_whole
+from docindex_dagster.sources.paths import Root, error_reason, name_to_path, path_to_name, read_whole
 from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.walk import Entry, stamp, walk
@@ -188,12 +188,13 @@ def _are_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> b
     The fingerprint has no time stamps of files that git took for unchanged: were one changed back, that would pass
     unnoticed. A file that is dated in the future was not written now.
     """
-    root, latest_ns = os.fsencode(source.path), time.time_ns() + _CLOCKS_APART_NS
-    return all(
-        not started_ns <= entry.mtime_ns <= latest_ns and stamp(join(root, entry.path)) == (entry.size, entry.mtime_ns)
-        for entry in entries
-        if entry.reason is None
-    )
+    latest_ns = time.time_ns() + _CLOCKS_APART_NS
+    with Root(os.fsencode(source.folder())) as root:
+        return all(
+            not started_ns <= entry.mtime_ns <= latest_ns and stamp(root, entry.path) == (entry.size, entry.mtime_ns)
+            for entry in entries
+            if entry.reason is None
+        )
 
 
 def _by_name(found: Iterable[Entry]) -> tuple[list[str], list[Entry]]:

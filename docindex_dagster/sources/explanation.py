@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from docindex_dagster.core.safe_text import command
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.discovery import judge, list_entries
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, name_to_path, path_to_name, spellings
+from docindex_dagster.sources.paths import Root, name_to_path, path_to_name, spellings
 from docindex_dagster.sources.previous_listing import Memory
 from docindex_dagster.sources.secrets import Secret
 from docindex_dagster.sources.text import is_guessed
@@ -92,7 +93,17 @@ def _relative(source: Source, path: Path) -> bytes:
 def _as_on_disk(source: Source, path: bytes) -> bytes:
     """Return the path as the disk spells it, where that composes accents in another way."""
     spelt = map(name_to_path, spellings(path_to_name(path)))
-    return next((one for one in spelt if os.path.lexists(join(os.fsencode(source.path), one))), path)
+    with suppress(OSError), Root(os.fsencode(source.folder())) as root:
+        return next((one for one in spelt if _is_there(root, one)), path)
+    return path
+
+
+def _is_there(root: Root, path: bytes) -> bool:
+    try:
+        root.lstat(path)
+    except OSError:
+        return False
+    return True
 
 
 def _decides(entry: Entry, wanted: bytes) -> bool:
@@ -106,14 +117,15 @@ def _unlisted_reason(source: Source, wanted: bytes) -> str:
     """Why discovery does not meet a path at all."""
     if any(noise.is_version_control(part) for part in wanted.split(b"/")):
         return "version-control: a version control system keeps its own data there"
-    root = os.fsencode(source.path)
+    folder = os.fsencode(source.folder())
     try:
-        found = os.lstat(join(root, wanted))
+        with Root(folder) as root:
+            found = root.lstat(wanted)
     except OSError as error:
         return f"missing: {error.strerror}"
     if stat.S_ISDIR(found.st_mode):
         return "folder: it is not indexed itself; ask about a file in it"
-    if source.kind == "git" and (rule := _ignoring(root, wanted)):
+    if source.kind == "git" and (rule := _ignoring(folder, wanted)):
         deciding, _, _ = rule.partition(b"\t")
         return f"ignored: {path_to_name(deciding)}"
     if source.kind == "git" and not source.untracked:

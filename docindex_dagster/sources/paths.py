@@ -12,6 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.settings import CONFIG_NAME
@@ -20,6 +21,7 @@ from docindex_dagster.core.trust import trust_in
 _BLOCK = 1 << 20
 # To pass through a folder that may be entered, where the system knows the difference, but not listed.
 _PASS = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
+_LONGEST_PATH = 4096  # bytes; no file with a longer path can be named to git, or by a user
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
@@ -77,12 +79,8 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
     *folders, name = path.split(b"/")
     if b"\0" in path or any(part in {b"", b".", b".."} for part in (*folders, name)):
         raise OSError(errno.EINVAL, "not a path inside the source")
-    folder = os.open(b"/", _PASS)
+    folder = _descend(b"/", (*filter(None, root.split(b"/")), *folders))
     try:
-        for part in (*filter(None, root.split(b"/")), *folders):
-            inner = os.open(part, _PASS | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = inner
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     finally:
         os.close(folder)
@@ -90,6 +88,82 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
         return _read(file, limit)
     finally:
         os.close(file)
+
+
+def _descend(start: bytes | int, parts: Iterable[bytes]) -> int:
+    """Open a folder by the parts of its path below `start`, none of which may be a symbolic link or ".."."""
+    folder = os.open(start, _PASS) if isinstance(start, bytes) else os.dup(start)
+    for part in parts:
+        try:
+            if part == b"..":
+                raise OSError(errno.EINVAL, "not a path inside the source")
+            inner = os.open(part, _PASS | os.O_NOFOLLOW, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+class Root:
+    """A folder below which no symbolic link is followed, like Go's `os.Root`; use it as a context manager.
+
+    It keeps the folder open in which it last looked, so look at the files of one folder after another.
+
+    Raises:
+        OSError: The folder is missing, or reached through a link.
+    """
+
+    def __init__(self, path: bytes) -> None:
+        self._top = _descend(b"/", filter(None, path.split(b"/")))
+        self._path, self._folder = b"", os.dup(self._top)
+        self._longest = _LONGEST_PATH - len(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._folder)
+        os.close(self._top)
+
+    def lstat(self, path: bytes) -> os.stat_result:
+        """Return what the file system says of a path.
+
+        Raises:
+            OSError: Nothing is there, or a folder on the way is a link.
+        """
+        folder, name = self._parent(path)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+    def may_read(self, path: bytes) -> bool:
+        """Return whether this process may read the regular file at a path."""
+        folder, name = self._parent(path)
+        return os.access(name, os.R_OK, dir_fd=folder)
+
+    def scan(self, folder: bytes) -> list[tuple[bytes, bool]]:
+        """Return the names in a folder, each with whether it is a folder. The path ends in a slash; b"" is the root's.
+
+        Raises:
+            OSError: It cannot be listed, or it or a folder on the way is a link.
+        """
+        listed = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._open(folder))
+        try:
+            with os.scandir(listed) as found:
+                return [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in found]
+        finally:
+            os.close(listed)
+
+    def _parent(self, path: bytes) -> tuple[int, bytes]:
+        end = path.rfind(b"/") + 1
+        return self._open(path[:end]), path[end:]
+
+    def _open(self, folder: bytes) -> int:
+        if folder != self._path:
+            if len(folder) > self._longest:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+            opened = _descend(self._top, filter(None, folder.split(b"/")))
+            os.close(self._folder)
+            self._path, self._folder = folder, opened
+        return self._folder
 
 
 def read_whole(root: bytes, path: bytes, most: int) -> bytes:

@@ -179,8 +179,11 @@ def path_rules(source: Source, has_tracked: Callable[[bytes], bool] = lambda _fo
         source: what to index.
         has_tracked: whether git tracks files in a folder, whose path ends in a slash. One with such files, called
             `build` or the like, is entered.
+
+    Raises:
+        SourceError: as `Source.folder`.
     """
-    root = os.fsencode(source.real or os.path.realpath(source.path))
+    root = os.fsencode(source.folder())
     return PathRules(
         root=root,
         ignore_files=(_OWN_FILE,) if source.kind == "git" else (_OWN_FILE, b".gitignore"),

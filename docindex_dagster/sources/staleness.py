@@ -21,7 +21,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name, read_beneath
+from docindex_dagster.sources.paths import Root, folders_around, name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import PathRules, path_rules
 from docindex_dagster.sources.walk import walk
 
@@ -72,7 +72,7 @@ def edits_since(table: Path, source: Source, ends_at: float) -> Edits:
         return Edits()
     try:
         suspects, gone = _compared(listed, source, ends_at)
-    except OSError:  # such as a folder that is gone, which `docindex status` says
+    except (OSError, SourceError):  # such as a folder that is gone, which `docindex status` says
         return Edits()
     changed = tuple(_really_changed(listed, source, suspects, ends_at))
     try:
@@ -124,25 +124,22 @@ def _compared(listed: Listed, source: Source, ends_at: float) -> tuple[list[int]
     """The positions of files with another size or time stamp, and the paths that are gone."""
     differing: list[int] = []
     gone: list[bytes] = []
-    root = os.open(source.path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with Root(os.fsencode(source.folder())) as root:
         for start in range(0, len(listed.paths), _BLOCK):
             if time.monotonic() > ends_at:
                 break
             paths, expected = listed.paths[start : start + _BLOCK], listed.stamps[start : start + _BLOCK]
-            found = [_stamp(path, root) for path in paths]
+            found = [_stamp(root, path) for path in paths]
             if found != expected:
                 gone += [path for path, one in zip(paths, found, strict=True) if one is None]
                 pairs = enumerate(zip(found, expected, strict=True), start)
                 differing += [position for position, (one, other) in pairs if one is not None and one != other]
-    finally:
-        os.close(root)
     return differing, gone
 
 
-def _stamp(path: bytes, root: int) -> tuple[int, int] | None:
+def _stamp(root: Root, path: bytes) -> tuple[int, int] | None:
     try:
-        found = os.stat(path, dir_fd=root, follow_symlinks=False)
+        found = root.lstat(path)
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
@@ -173,24 +170,22 @@ def _new(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
 
 def _unknown(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
     """Names that folders did not have; those of folders end in a slash."""
-    root = os.fsencode(source.path)
-    for folder in listed.folders:
-        if time.monotonic() > ends_at:
-            return
-        place = join(root, folder)
-        try:
-            if os.lstat(place).st_mtime_ns < listed.since_ns:
+    with Root(os.fsencode(source.folder())) as root:
+        for folder in listed.folders:
+            if time.monotonic() > ends_at:
+                return
+            try:
+                is_older = root.lstat(folder + b".").st_mtime_ns < listed.since_ns
+                children = [] if is_older else root.scan(folder)
+            except OSError:  # it is gone, as its files are, or a link by now
                 continue
-            with os.scandir(place) as children:
-                yield from (
-                    path
-                    for child in children
-                    if not noise.is_version_control(child.name)
-                    for path in [folder + child.name + (b"/" if child.is_dir(follow_symlinks=False) else b"")]
-                    if path not in listed.names and path not in listed.folders
-                )
-        except OSError:  # it is gone, as its files are
-            continue
+            yield from (
+                path
+                for name, is_folder in children
+                if not noise.is_version_control(name)
+                for path in [folder + name + (b"/" if is_folder else b"")]
+                if path not in listed.names and path not in listed.folders
+            )
 
 
 def _of_git(rules: PathRules, source: Source, unknown: list[bytes], tracked: set[bytes]) -> list[bytes]:
@@ -214,6 +209,7 @@ def _below(rules: PathRules, unknown: list[bytes]) -> Iterator[bytes]:
 
 def _is_regular(rules: PathRules, path: bytes) -> bool:
     try:
-        return stat.S_ISREG(os.lstat(join(rules.root, path)).st_mode)
+        with Root(rules.root) as root:
+            return stat.S_ISREG(root.lstat(path).st_mode)
     except OSError:  # gone again, or a repository of its own, whose name ends in a slash
         return False

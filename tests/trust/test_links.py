@@ -11,21 +11,26 @@ import pytest
 
 from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core import events, git_folders
-from docindex_dagster.core.errors import LinkError
+from docindex_dagster.core.errors import LinkError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.evaluation.collected_questions import collect
 from docindex_dagster.evaluation.questions import Target
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.runner import runs
+from docindex_dagster.runner.watching.folders import folders_of
 from docindex_dagster.serving.http.served_project import Served
 from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.serving.jobs.queue import Jobs
 from docindex_dagster.serving.web import ask
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.changes import fingerprint
+from docindex_dagster.sources.discovery import list_entries
+from docindex_dagster.sources.explanation import why
 from tests.trust.conftest import PRIVATE
 
 RC = "# mine\n"
+SIZE_OF_NO_OTHER = 5432
 SENT = ask.SentFeedback(verdict="good", question="How is it primed?", answer="With water.")
 
 
@@ -448,3 +453,72 @@ def test_neither_a_home_nor_git_is_a_source(own, git, place):
 
         assert ": 0 files" in done.stdout, done.stderr
         assert "marmot" not in own.run("search", "marmot", "--mode", "literal").stdout
+
+
+@pytest.fixture(params=["library", "git"])
+def swapped(own, git, request):
+    """A source, indexed, of which a pull then makes a folder a link to one that holds private files."""
+    git(own.root, "init")
+    (inner := own.root / "docs/inner").mkdir(parents=True)
+    for name in ("page.md", "absent.md"):
+        (inner / name).write_text("# Valves\n")
+    (own.root / ".gitignore").write_text("/docs/inner\n")
+    git(own.root, "add", "--force", ".gitignore", "docs")
+    git(own.root, "commit", "--message", "one")
+    (own.root / "docindex.toml").write_text(f'[[source]]\nkind = "{request.param}"\npath = "."\nname = "swapped"\n')
+    if request.param == "library":
+        (own.root / ".gitignore").unlink()
+    assert own.run("index", f"{request.param}/swapped").returncode == 0
+    (own.private.parent / "page.md").write_text("marmots\n" * SIZE_OF_NO_OTHER)
+    shutil.rmtree(inner)
+    inner.symlink_to(own.private.parent)
+    return own
+
+
+def test_no_name_of_a_file_behind_a_link_is_a_change(swapped):
+    for words in (("search", "valves"), ("status",)):
+        done = swapped.run(*words)
+        assert done.returncode == 0
+        said = " ".join((done.stdout + done.stderr).split())
+        assert swapped.private.name not in said
+        assert "changed: docs" not in said
+    assert "gone: docs/inner/absent.md, docs/inner/page.md" in " ".join(swapped.run("search", "valves").stderr.split())
+
+
+def test_no_size_of_a_file_behind_a_link_is_kept(swapped):
+    assert swapped.run("index").returncode == 0
+
+    [table] = swapped.home.rglob("discovered_files/*swapped.parquet")
+    rows = {row["path"]: row["size"] for row in pq.read_table(table).to_pylist()}
+    assert not {name for name in rows if name.startswith("docs/inner/")}
+    assert 8 * SIZE_OF_NO_OTHER not in rows.values()
+
+
+def test_no_explanation_tells_which_files_are_behind_a_link(swapped):
+    name, absent = f"docs/inner/{swapped.private.name}", "docs/inner/marmot.md"
+
+    there, not_there = (swapped.run("why", name).stdout for name in (name, absent))
+
+    assert there.replace(name, absent) == not_there
+
+
+@pytest.mark.parametrize("kind", ["library", "git"])
+def test_a_source_that_a_pull_makes_a_link_is_not_listed_by_a_process_that_runs(own, git, monkeypatch, kind):
+    for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    for folder in (docs := own.root / "docs", own.private.parent):
+        folder.mkdir(exist_ok=True)
+        git(folder, "init")
+    (own.root / "docindex.toml").write_text(f'[[source]]\nkind = "{kind}"\npath = "docs"\n')
+    settings = load_settings(own.root)
+    [source] = registry.sources(settings).values()
+    assert folders_of(source, settings.home)
+
+    shutil.rmtree(docs)
+    docs.symlink_to(own.private.parent)
+
+    for look in (fingerprint, list_entries, lambda source: why(source, docs / own.private.name)):
+        with pytest.raises(SourceError, match="is not what docindex was asked to read"):
+            look(source)
+    assert not folders_of(source, settings.home)

@@ -29,7 +29,7 @@ from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import folders_around, join
+from docindex_dagster.sources.paths import Root, folders_around, join
 from docindex_dagster.sources.rules import Pruned, path_rules
 
 # HEAD and the index lie in git's folder itself; a commit on the branch that is checked out shows in its log.
@@ -62,7 +62,10 @@ def folders_of(source: Source, home: Path) -> frozenset[str]:
         source: a library or a work tree.
         home: where the index lies, which may be in the source, and whose changes are no source's.
     """
-    entered = list(_entered(source, os.path.realpath(os.fsencode(home))))
+    try:
+        entered = list(_entered(source, os.path.realpath(os.fsencode(home))))
+    except (OSError, SourceError):  # it is gone, or a link by now: who looks at it says so
+        return frozenset()
     repositories = [folder for folder in entered if os.path.lexists(os.path.join(folder, b".git"))]  # noqa: PTH118 bytes
     if source.kind != "git":
         repositories = []
@@ -77,21 +80,22 @@ def _entered(source: Source, home: bytes) -> Iterator[bytes]:
     """The folders that discovery would enter, the outermost first."""
     tracked = cache(lambda: _tracked(source))
     rules = path_rules(source, lambda folder: source.kind == "git" and folder in tracked())
-    real = os.path.realpath(rules.root)
     ignored = _ignored_by_git(rules.root) if source.kind == "git" else frozenset[bytes]()
     folders = [b""]
-    while folders:
-        folder = folders.pop()
-        place = join(real, folder).rstrip(b"/") or b"/"
-        if folder in ignored or place == home or isinstance(rules.scope(folder), Pruned):
-            continue
-        try:
-            with os.scandir(place) as children:
-                inner = [child.name for child in children if child.is_dir(follow_symlinks=False)]
-        except OSError:  # it is gone, or may not be read
-            continue
-        folders += [folder + name + b"/" for name in inner if not noise.is_version_control(name)]
-        yield place
+    with Root(rules.root) as root:
+        while folders:
+            folder = folders.pop()
+            place = join(rules.root, folder).rstrip(b"/") or b"/"
+            if folder in ignored or place == home or isinstance(rules.scope(folder), Pruned):
+                continue
+            try:
+                children = root.scan(folder)
+            except OSError:  # it is gone, or may not be read
+                continue
+            folders += [
+                folder + name + b"/" for name, is_folder in children if is_folder and not noise.is_version_control(name)
+            ]
+            yield place
 
 
 def _tracked(source: Source) -> frozenset[bytes]:
