@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,8 @@ def _refuse_again(root: Path, where: dict[str, str]) -> None:
 def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collection[str]) -> list[str] | None:
     """Add a branch to the table that declares its repository; None where none does."""
     before = set(registry.sources(load_settings(root)))
-    with _editing(root) as document:
-        table = next((table for table in document.get("source", ()) if _is_at(root, table, where)), None)
+    with _editing(root) as edit:
+        table = next((table for table in edit.document.get("source", ()) if _is_at(root, table, where)), None)
         if table is None:
             return None
         if given:
@@ -147,7 +148,8 @@ def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collectio
             raise SourceError(f"{options} cannot be given: a further branch shares the settings of its repository")
         if branch in {*table.get("branches", ()), table.get("branch")}:
             raise DeclaredError(f"branch {branch} of this repository is declared already")
-        table["branches"] = [*table.get("branches", ()), branch]
+        with edit.changing(table):
+            table["branches"] = [*table.get("branches", ()), branch]
     return sorted(set(registry.sources(load_settings(root))) - before)
 
 
@@ -193,7 +195,8 @@ def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) 
         SettingsError: the values are wrong or the name is taken; the file is left as it was.
         SourceError: the place lies in the project and leads out of it, so that it needs trust.
     """
-    with _editing(root) as document:
+    with _editing(root) as edit:
+        document = edit.document
         if once is not None:
             _refuse_again(root, once)
         before = set(registry.sources(load_settings(root)))
@@ -205,7 +208,9 @@ def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) 
             document["source"] = tomlkit.aot()
             for table in tables:
                 document["source"].append(tomlkit.item(table))
-        document["source"].append(tomlkit.item({key: value for key, value in values.items() if value is not None}))
+        given = {key: value for key, value in values.items() if value is not None}
+        document["source"].append(tomlkit.item(given))
+        edit.trusted.append(given)
     return sorted(set(registry.sources(load_settings(root))) - before)
 
 
@@ -219,15 +224,16 @@ def remove(root: Path, key: str) -> bool:
         SettingsError: as `check_removable`.
     """
     check_removable(root, key)
-    with _editing(root) as document:
-        for position, table in enumerate(document.get("source", ())):
+    with _editing(root) as edit:
+        for position, table in enumerate(edit.document.get("source", ())):
             if key not in _keys(root, table):
                 continue
             if table.get("branches"):
-                _remove_branch(table, key)
-                _forget_default(document, [key])
+                with edit.changing(table):
+                    _remove_branch(table, key)
+                _forget_default(edit.document, [key])
             else:
-                _remove_table(root, document, position)
+                _remove_table(root, edit.document, position)
             return True
     return False
 
@@ -239,11 +245,11 @@ def remove_children(root: Path, parent: Path) -> None:
         SourceError: as `add`.
         SettingsError: the file cannot be read, or a setting cannot be used.
     """
-    with _editing(root) as document:
-        for position, table in enumerate(document.get("source", ())):
+    with _editing(root) as edit:
+        for position, table in enumerate(edit.document.get("source", ())):
             path = str(table.get("path", ""))
             if is_parent_of_libraries(path) and registry.parent_of_libraries(root, path) == parent:
-                _remove_table(root, document, position)
+                _remove_table(root, edit.document, position)
                 return
 
 
@@ -294,11 +300,11 @@ def use(root: Path, key: str | None) -> None:
         SourceError: as `add`.
         SettingsError: the file cannot be read, or a setting cannot be used.
     """
-    with _editing(root) as document:
+    with _editing(root) as edit:
         if key is None:
-            _forget_default(document, None)
+            _forget_default(edit.document, None)
         else:
-            document.setdefault("search", tomlkit.table())["default_source"] = key
+            edit.document.setdefault("search", tomlkit.table())["default_source"] = key
 
 
 def _forget_default(document: Any, keys: Collection[str] | None) -> None:
@@ -311,12 +317,35 @@ def _forget_default(document: Any, keys: Collection[str] | None) -> None:
         del document["search"]
 
 
-@contextmanager
-def _editing(root: Path) -> Iterator[Any]:
-    """The document, to be changed; it is written when the block ends well and its text gives right settings.
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """An edit of the file of a project.
 
-    A wrong file is never on the disk, where a run could read it. Two edits at once follow each other. The user trusts
-    the sources that an edit adds.
+    Attributes:
+        root: the project's folder.
+        document: what to change.
+        trusted: the values of tables that the user trusts once the edit is done.
+    """
+
+    root: Path
+    document: Any
+    trusted: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @contextmanager
+    def changing(self, table: Any) -> Iterator[None]:
+        """Change a table in the block: the user trusts it afterwards if they did before, not just for this command."""
+        asked = source_privilege(self.root, table.unwrap())
+        is_trusted = asked is None or asked.digest in trust.trust_in(self.root).granted
+        yield
+        if is_trusted:
+            self.trusted.append(table.unwrap())
+
+
+@contextmanager
+def _editing(root: Path) -> Iterator[_Edit]:
+    """An edit, to be made; the file is written when the block ends well and its text gives right settings.
+
+    A wrong file is never on the disk, where a run could read it. Two edits at once follow each other.
     """
     trust.check_project(root)
     layout = Layout(load_settings(root).home)
@@ -324,17 +353,19 @@ def _editing(root: Path) -> Iterator[Any]:
     with exclusive(layout.config_lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
         document = _read(root)
         before = privileges_of(Settings, root, document.unwrap())
-        yield document
+        edit = _Edit(root, document)
+        yield edit
         text = tomlkit.dumps(document)
         try:
             values = tomllib.loads(text)
             registry.sources(check_settings(root, values))
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
-        added = [privilege for privilege in privileges_of(Settings, root, values) if privilege not in before]
+        asked = privileges_of(Settings, root, values)
+        own = [source_privilege(root, table) for table in edit.trusted]  # not what a concurrent pull adds
+        added = [privilege for privilege in asked if privilege in own and privilege not in before]
         leading_out = [source_privilege(root, table) for table in tables_of(values) if _leads_out(root, table)]
-        own = (privilege for privilege in added if privilege.name == "source")  # a concurrent pull may add others
-        if granted := [privilege for privilege in own if privilege not in leading_out]:
+        if granted := [privilege for privilege in added if privilege not in leading_out]:
             trust.grant(root, granted)
         with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
             temporary.write_text(text, encoding="utf-8")
