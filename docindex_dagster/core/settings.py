@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -37,6 +38,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.privileges import (
     LIBRARY_PLACEHOLDER,
     Privileged,
+    environment_privileges,
     granted_folders,
     privileges_of,
     read_limited,
@@ -749,6 +751,16 @@ def _is_folder_of(owner: int | None, about: os.stat_result) -> bool:
 def link_privilege(link: Path) -> Privilege:
     """The privilege of a home or a `docindex.toml` that is a link: docindex would write to the place it leads to."""
     return Privilege.of(link.name, f"a link to {link.resolve()}")
+
+
+def requested_privileges(root: Path, values: Mapping[str, Any]) -> list[Privilege]:
+    """List what the files of the project at `root` ask for, if its `docindex.toml` has these values.
+
+    Raises:
+        SettingsError: One of the files is too large.
+    """
+    links = [link_privilege(link) for link in (root / CONFIG_NAME, root / HOME_NAME) if link.is_symlink()]
+    return [*privileges_of(Settings, root, values), *environment_privileges(root), *links]
 
 
 def untrusted_home(root: Path) -> Path:

@@ -25,6 +25,7 @@ from docindex_dagster.core.settings import (
     check_settings,
     is_parent_of_libraries,
     load_settings,
+    requested_privileges,
     untrusted,
 )
 from docindex_dagster.core.urls import check_url, is_url, local_path
@@ -224,7 +225,7 @@ def remove(root: Path, key: str) -> bool:
         SettingsError: as `check_removable`.
     """
     check_removable(root, key)
-    with _editing(root) as edit:
+    with _editing(root, is_removal=True) as edit:
         for position, table in enumerate(edit.document.get("source", ())):
             if key not in _keys(root, table):
                 continue
@@ -245,7 +246,7 @@ def remove_children(root: Path, parent: Path) -> None:
         SourceError: as `add`.
         SettingsError: the file cannot be read, or a setting cannot be used.
     """
-    with _editing(root) as edit:
+    with _editing(root, is_removal=True) as edit:
         for position, table in enumerate(edit.document.get("source", ())):
             path = str(table.get("path", ""))
             if is_parent_of_libraries(path) and registry.parent_of_libraries(root, path) == parent:
@@ -342,10 +343,11 @@ class _Edit:
 
 
 @contextmanager
-def _editing(root: Path) -> Iterator[_Edit]:
+def _editing(root: Path, *, is_removal: bool = False) -> Iterator[_Edit]:
     """An edit, to be made; the file is written when the block ends well and its text gives right settings.
 
-    A wrong file is never on the disk, where a run could read it. Two edits at once follow each other.
+    A wrong file is never on the disk, where a run could read it. Two edits at once follow each other. A removal takes
+    back trust in whatever the file does not ask for afterwards.
     """
     trust.check_project(root)
     layout = Layout(load_settings(root).home)
@@ -361,12 +363,14 @@ def _editing(root: Path) -> Iterator[_Edit]:
             registry.sources(check_settings(root, values))
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
-        asked = privileges_of(Settings, root, values)
+        asked = requested_privileges(root, values)
         own = [source_privilege(root, table) for table in edit.trusted]  # not what a concurrent pull adds
         added = [privilege for privilege in asked if privilege in own and privilege not in before]
         leading_out = [source_privilege(root, table) for table in tables_of(values) if _leads_out(root, table)]
         if granted := [privilege for privilege in added if privilege not in leading_out]:
             trust.grant(root, granted)
+        if is_removal:
+            trust.retain(root, asked)
         with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
             temporary.write_text(text, encoding="utf-8")
         settings = load_settings(root)

@@ -353,7 +353,7 @@ def test_nothing_is_trusted_that_a_pull_changes_before_it_is_shown(hostile, monk
         (root / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
         return environment_privileges(root)
 
-    monkeypatch.setattr("docindex_dagster.cli.trust.environment_privileges", pulled)
+    monkeypatch.setattr("docindex_dagster.core.settings.environment_privileges", pulled)
 
     done = hostile.run("trust", "--yes")
 
