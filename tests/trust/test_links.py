@@ -8,8 +8,10 @@ from typing import cast
 
 import pyarrow.parquet as pq
 import pytest
+from dagster import DagsterInstance
 
 from docindex_dagster.cli import dagster_runs
+from docindex_dagster.cli.serve import _pinned
 from docindex_dagster.core import events, git_folders
 from docindex_dagster.core.errors import LinkError, SourceError
 from docindex_dagster.core.layout import Layout
@@ -522,3 +524,24 @@ def test_a_source_that_a_pull_makes_a_link_is_not_listed_by_a_process_that_runs(
         with pytest.raises(SourceError, match="is not what docindex was asked to read"):
             look(source)
     assert not folders_of(source, settings.home)
+
+
+def test_dagster_writes_nothing_where_a_pull_makes_the_home_a_link_while_the_ui_runs(own, monkeypatch):
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    settings = load_settings(own.root)
+    home = dagster_runs.dagster_home(settings)
+    with DagsterInstance.from_config(_pinned(settings, home)) as instance:
+        instance.add_dynamic_partitions("sources", ["library/one"])
+
+        shutil.copytree(own.root / ".docindex", elsewhere := own.user / "elsewhere")
+        shutil.rmtree(own.root / ".docindex")
+        (own.root / ".docindex").symlink_to(elsewhere)
+        before = {file: file.read_bytes() for file in elsewhere.rglob("*") if file.is_file()}
+
+        with pytest.raises(Exception, match="unable to open database file"):
+            instance.add_dynamic_partitions("sources", ["library/two"])
+        with pytest.raises(LinkError):
+            _pinned(settings, home)
+    assert {file: file.read_bytes() for file in elsewhere.rglob("*") if file.is_file()} == before

@@ -240,6 +240,7 @@ def test_neither_modules_nor_variables_of_the_checkout_reach_the_processes_of_th
         assert servers
         for process in servers:
             assert b"EVIL=1" not in (process / "environ").read_bytes()
+            assert f"DAGSTER_HOME=/proc/{ui.pid}/fd/".encode() in (process / "environ").read_bytes()
             assert not (process / "cwd").readlink().is_relative_to(hostile.root)
     finally:
         os.killpg(ui.pid, signal.SIGKILL)
