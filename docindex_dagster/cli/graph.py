@@ -242,7 +242,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
     source, layout = _chosen(settings, name), Layout(settings.home)
     opened = read_index(file)
     with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
-        found = imported(opened, source.path.resolve(), _chunks(layout, source.key))
+        found = imported(opened, source.folder(), _chunks(layout, source.key))
         table.add(layout, source.key, found.table)
     for sentence in found.refusals():
         console.err.print(in_line(sentence), soft_wrap=True)
@@ -266,7 +266,7 @@ def export_index(settings: Settings, graph: OpenGraph, name: str | None, output:
     if output is None and sys.stdout.isatty():
         raise ScipError("a file of SCIP is no text: give it a name, or send it on")
     source, layout = _chosen(settings, name), Layout(settings.home)
-    found = exported(graph, source.key, source.path.resolve(), _chunks(layout, source.key), __version__)
+    found = exported(graph, source.key, source.folder(), _chunks(layout, source.key), __version__)
     if found.left_out:
         count = len(found.left_out)
         console.err.print(f"{count:,} files changed since they were indexed and are left out", soft_wrap=True)
