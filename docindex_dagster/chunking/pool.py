@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.util import Finalize
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -31,6 +32,19 @@ _BEFORE_CHILDREN_ARE_WAITED_FOR = 10  # any priority from 0
 # Pools that wait for work, by the number of their workers. Threads share them.
 _waiting: "dict[int, ProcessPool]" = {}
 _changing = Lock()
+
+
+class _Worker(SpawnProcess):
+    """A process that imports nothing from its working folder, also if pebble starts it in the place of another."""
+
+    def start(self) -> None:
+        """Start the process."""
+        with out_of_reach():
+            super().start()
+
+
+class _Context(SpawnContext):
+    Process = _Worker
 
 
 def check_main_guard() -> None:
@@ -205,7 +219,7 @@ def _spawn(workers: int) -> "ProcessPool":
     from pebble import ProcessPool
 
     # Spawned, not forked: the parent may have lancedb's threads.
-    pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+    pool = ProcessPool(max_workers=workers, context=_Context(), initializer=_start_worker)
     try:
         with ThreadPoolExecutor(1) as starter:  # Python interrupts the main thread alone
             starter.submit(_start, pool).result()
