@@ -17,7 +17,14 @@ from docindex_dagster.core.errors import DeclaredError, SettingsError, SourceErr
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout, base_key, is_branch
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, leads_out, privileges_of, source_privilege, tables_of
+from docindex_dagster.core.privileges import (
+    LIBRARY_PLACEHOLDER,
+    leads_out,
+    privileges_of,
+    read_limited,
+    source_privilege,
+    tables_of,
+)
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
@@ -386,11 +393,12 @@ def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
 
 def _read(root: Path) -> tomlkit.TOMLDocument:
     file = root / CONFIG_NAME
-    if not file.exists():
+    data = read_limited(file)
+    if data is None:
         document = tomlkit.document()
         document.add(tomlkit.comment(_HEADER))
         return document
     try:
-        return tomlkit.parse(file.read_text(encoding="utf-8"))
+        return tomlkit.parse(data.decode())
     except (ParseError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error

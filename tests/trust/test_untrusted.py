@@ -504,3 +504,14 @@ def test_what_a_later_pull_brings_is_not_trusted(hostile, git):
     assert pulled.returncode == 0, pulled.stderr
     assert planted.read_text() == "{}"
     hostile.check()
+
+
+def test_settings_that_are_a_fifo_keep_no_command_waiting(hostile):
+    (hostile.root / "dagster.yaml").unlink()
+    (hostile.root / "docindex.toml").unlink()
+    os.mkfifo(hostile.root / "docindex.toml")
+
+    done = hostile.start("source", "add", ".")
+
+    assert done.returncode == 0, done.stderr
+    assert "path = " in (hostile.root / "docindex.toml").read_text()
