@@ -440,7 +440,8 @@ class MemorySettings(_Section):
 class RetentionSettings(_Section):
     """How long Dagster's record of runs and events is kept; the newest of each partition always stays."""
 
-    days: int = Field(default=30, ge=1)
+    # Where projects share an instance of Dagster, this deletes runs of the others as well.
+    days: Annotated[int, Privileged(least=30)] = Field(default=30, ge=1)
 
 
 def _secret_url(value: SecretStr) -> SecretStr:
