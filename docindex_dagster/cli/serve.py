@@ -67,7 +67,7 @@ def ui(
     if (other := hold_for_life(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
         raise SourceError(f"docindex ui runs already on {home}: open {other}, or stop it first")
     _refuse_busy_port(host, port)
-    os.environ["DAGSTER_HOME"] = _pinned(settings, home)
+    os.environ.setdefault("DAGSTER_HOME", _pinned(settings, home))  # one that the user chose may be shared by machines
     os.environ["DOCINDEX_ROOT"] = str(settings.root)
     # Dagster imports modules from its working folder and reads the .env in it: that must not be one of the project's.
     os.environ["PYTHONSAFEPATH"] = "1"
