@@ -96,6 +96,11 @@ def _copy_access(path: Path, temporary: Path) -> None:
     shutil.copymode(path, temporary)
 
 
+def real_path(path: Path) -> Path:
+    """Return a path without links. Unlike `Path.resolve`, it raises no error for a cycle, which a checkout may hold."""
+    return Path(os.path.realpath(path))
+
+
 def stamp(path: Path) -> tuple[int, ...] | None:
     """What changes with each write or replacement of a file: inode, bytes, and two times in nanoseconds.
 

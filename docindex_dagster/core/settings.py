@@ -33,6 +33,7 @@ from pydantic_settings import SettingsError as EnvironmentSettingsError
 
 from docindex_dagster.core import confinement, plugins, trust
 from docindex_dagster.core.errors import LinkError, OwnershipError, SettingsError, first_line
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.privileges import (
@@ -619,7 +620,7 @@ def _text_of(root: Path, given: Trust) -> str:
     file = root / CONFIG_NAME
     if file.is_symlink() and not (given.is_full or given.grants(link_privilege(file))):
         trusting = command("docindex", "trust", root)
-        raise OwnershipError(f"{file} is a link to {file.resolve()}; if you made it, run {trusting}")
+        raise OwnershipError(f"{file} is a link to {real_path(file)}; if you made it, run {trusting}")
     if not file.is_file():
         return ""
     if not given.is_full:
@@ -692,7 +693,7 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         _check_links(root, home)
         return home
     if home.is_symlink():  # the user has agreed to it as it is; a pull may lead it elsewhere
-        home = home.resolve()
+        home = real_path(home)
     hidden = home / name
     confinement.check_path(home, hidden)
     if given.is_full:
@@ -718,7 +719,7 @@ def _check_links(root: Path, home: Path) -> None:
         given = trust_in(root)
         if not (given.is_full or given.grants(link_privilege(link))):
             raise LinkError(
-                f"{link} is a link to {link.resolve()}: remove it, or set DOCINDEX_HOME to the path that you mean"
+                f"{link} is a link to {real_path(link)}: remove it, or set DOCINDEX_HOME to the path that you mean"
             )
 
 
@@ -751,7 +752,7 @@ def _is_folder_of(owner: int | None, about: os.stat_result) -> bool:
 
 def link_privilege(link: Path) -> Privilege:
     """The privilege of a home or a `docindex.toml` that is a link: docindex would write to the place it leads to."""
-    return Privilege.of(link.name, f"a link to {link.resolve()}")
+    return Privilege.of(link.name, f"a link to {real_path(link)}")
 
 
 def requested_privileges(root: Path, values: Mapping[str, Any]) -> list[Privilege]:

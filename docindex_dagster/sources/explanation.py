@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.sources import git, noise
@@ -84,7 +85,7 @@ def _lines(secret: Secret) -> str:
 def _relative(source: Source, path: Path) -> bytes:
     """Return the path below the source. Links on the way to the source are resolved, those in it are not."""
     normal = Path(os.path.normpath(source.path / path))
-    for root in (source.path, source.path.resolve()):
+    for root in (source.path, real_path(source.path)):
         if normal.is_relative_to(root) and normal != root:
             return os.fsencode(normal.relative_to(root))
     raise SourceError(f"{path} is not below {source.path}, the folder of {source.key}")

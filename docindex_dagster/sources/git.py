@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from docindex_dagster.core.errors import NoAnswerError, NoRootError, SourceError
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.git_folders import OPTIONS, SETTINGS, common_folder, environment, git_folder, text_of
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import scrub
@@ -302,7 +303,7 @@ def _check_place(root: str, work_tree: str) -> None:
     """
     real, entry = os.path.realpath(root), Path(root, ".git")
     folder, common = git_folder(Path(root)), common_folder(Path(root))
-    place = folder.resolve()
+    place = real_path(folder)
     if place.is_relative_to(real):
         is_own = common.is_relative_to(real)
     else:

@@ -15,7 +15,7 @@ from typing import Any
 from platformdirs import user_config_path
 
 from docindex_dagster.core.errors import OwnershipError, SourceError
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import real_path, replacing
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, load_settings
@@ -99,16 +99,16 @@ def of(settings: Settings) -> Project:
 
 def by_folder(folder: Path, projects: list[Project]) -> tuple[Path | None, list[Project]]:
     """The innermost indexed folder around a folder, if there is one, and the projects that index it."""
-    names = {Path(os.path.normpath(folder.absolute())), folder.resolve()}
+    names = {Path(os.path.normpath(folder.absolute())), real_path(folder)}
     around = {
         (indexed, project)
         for project in projects
         for indexed in project.folders
-        if any(name.is_relative_to(place) for name in names for place in (indexed, indexed.resolve()))
+        if any(name.is_relative_to(place) for name in names for place in (indexed, real_path(indexed)))
     }
     innermost = max((indexed for indexed, _ in around), key=lambda indexed: len(indexed.parts), default=None)
-    real = innermost.resolve() if innermost else None
-    return innermost, sorted({one for at, one in around if at.resolve() == real}, key=lambda one: one.root)
+    real = real_path(innermost) if innermost else None
+    return innermost, sorted({one for at, one in around if real_path(at) == real}, key=lambda one: one.root)
 
 
 def _by_remote(folder: Path, projects: list[Project]) -> tuple[Path, str, list[Project]]:

@@ -545,3 +545,27 @@ def test_dagster_writes_nothing_where_a_pull_makes_the_home_a_link_while_the_ui_
         with pytest.raises(LinkError):
             _pinned(settings, home)
     assert {file: file.read_bytes() for file in elsewhere.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("words", [("index",), ("search", "pumps"), ("status",), ("agents", "add", "claude")])
+def test_a_cycle_of_links_in_the_place_of_git_ends_no_command(own, words):
+    (own.root / "cycle").symlink_to("cycle")
+    (own.root / ".git").write_text("gitdir: cycle/x\n")
+
+    done = own.run(*words)
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("link", ["docs", "docindex.toml", ".docindex"])
+def test_a_cycle_of_links_of_one_project_ends_no_command_of_another(own, link):
+    (own.root / "docs").mkdir()
+    (own.root / "docs/page.md").write_text("# Valves\n")
+    assert own.run("index", "docs").returncode == 0
+    (elsewhere := own.user / "elsewhere").mkdir()
+    (own.root / link).rename(own.root / "before")
+    (own.root / link).symlink_to(link)
+
+    assert "there is no project" in own.run("search", "valves", cwd=elsewhere).stderr
+    assert own.run("project", "list", cwd=elsewhere).returncode == 0
+    assert "Traceback" not in own.run("status").stderr

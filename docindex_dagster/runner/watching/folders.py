@@ -24,6 +24,7 @@ from watchfiles.main import Change
 
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import DocindexError, SourceError, WatchError
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.sources import git, noise
@@ -118,7 +119,7 @@ def _ignored_by_git(root: bytes) -> frozenset[bytes]:
 
 
 def _of_git(root: Path) -> Iterator[str]:
-    folder = git_folders.git_folder(root).resolve()
+    folder = real_path(git_folders.git_folder(root))
     return (str(place) for name in _OF_GIT if (place := folder / name).is_dir())
 
 
