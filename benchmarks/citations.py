@@ -180,7 +180,7 @@ def _judged(case: Case, have: Sequence[float], at: int) -> Judged:
     best = max((*have[:at], *have[at + 1 :]), default=0.0)
     names = case.evidence.identifiers
     plain = len(names & frozenset(re.findall(r"\w+", passage.text))) / len(names) if names else 0.0
-    kept = is_supported(have[at], best, quotes_found=passage.quotes_of(case.evidence))
+    kept = is_supported(have[at], best, quotes_found=passage.contains_quote(case.evidence))
     return Judged(have[at] - LEAST_OF_BEST * best, plain, kept)
 
 

@@ -75,7 +75,7 @@ def _edited(chunks: pa.Table, path: str) -> pa.Table:
 def _ask(opened: OpenGraph) -> None:
     """What is made once, when a graph is first asked."""
     opened.leaving(0)
-    opened.reaching(0)
+    opened.incoming_edges(0)
 
 
 def _seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:

@@ -221,7 +221,7 @@ def changes_on_disk(sources: Mapping[str, Source]) -> Changes:
         source, name = sources[key], name_to_path(path)
         try:
             return flat(
-                make_visible(decode(read_beneath(os.fsencode(source.folder()), name, source.most_bytes(name))).text)
+                make_visible(decode(read_beneath(os.fsencode(source.folder()), name, source.max_bytes_of(name))).text)
             )
         except (OSError, SourceError):
             return ""

@@ -280,7 +280,7 @@ def _compare(evidence: Evidence, passage: Passage, lines: tuple[int, int], passa
     cited = SearchableText.of(passage.lines(*lines), passage.name, passage.path)
     support = shares(evidence, [cited, *map(_searched, others)])
     own, best = support[0], max(support[1:], default=0.0)
-    if is_supported(own, best, quotes_found=cited.quotes_of(evidence)):
+    if is_supported(own, best, quotes_found=cited.contains_quote(evidence)):
         return _CheckResult(State.SUPPORTED, *lines, own)
     better = others[support.index(best, 1) - 1].number if best > max(own, LEAST_SUPPORT) else None
     return _CheckResult(State.DOUBTFUL, *lines, own, better)

@@ -235,7 +235,7 @@ def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, want
         root=folder,
         chunker=choice.name_for(row["path"], row["loader"]),
         masked=parse_masked(row["masked"]),
-        max_file_bytes=source.most_bytes(name_to_path(row["path"])),
+        max_file_bytes=source.max_bytes_of(name_to_path(row["path"])),
         wants_chunks=wanted.chunks,
         wants_references=wanted.references,
         **{name: row[name] for name in _COPIED_COLUMNS},

@@ -74,7 +74,7 @@ def readable(row: Mapping[str, Any]) -> str:
     text: str = row["text"]
     if row["language"] != _LANGUAGE or "{" not in text:
         return text
-    return blank_attribute_lists(text, goes_on=bool(row["has_code"] and (row["part_number"] or 1) > 1))
+    return blank_attribute_lists(text, may_start_in_code=bool(row["has_code"] and (row["part_number"] or 1) > 1))
 
 
 @lru_cache(maxsize=256)  # the same chunk is embedded and indexed
@@ -85,7 +85,7 @@ def blank_attribute_lists(text: str, *, goes_on: bool = False) -> str:
         text: Markdown.
         goes_on: The text may start inside a code block, so that only the end of the block is visible.
     """
-    return "\n".join(_lines(text.split("\n"), goes_on=goes_on))
+    return "\n".join(_lines(text.split("\n"), may_start_in_code=goes_on))
 
 
 def _lines(lines: list[str], *, goes_on: bool) -> Iterator[str]:

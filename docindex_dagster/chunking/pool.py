@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.util import Finalize
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -33,6 +34,19 @@ _BEFORE_JOINING_CHILDREN = 10  # any priority from 0
 # Idle pools by number of workers, shared by all threads.
 _idle_pools: "dict[int, ProcessPool]" = {}
 _pools_lock = Lock()
+
+
+class _Worker(SpawnProcess):
+    """A process that imports nothing from its working folder, also if pebble starts it in the place of another."""
+
+    def start(self) -> None:
+        """Start the process."""
+        with shielded_from_interrupts():
+            super().start()
+
+
+class _Context(SpawnContext):
+    Process = _Worker
 
 
 def check_main_guard() -> None:
@@ -207,7 +221,7 @@ def _spawn(workers: int) -> "ProcessPool":
     from pebble import ProcessPool
 
     # Spawned, not forked: the parent may have lancedb's threads.
-    pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+    pool = ProcessPool(max_workers=workers, context=_Context(), initializer=_start_worker)
     try:
         with ThreadPoolExecutor(1) as starter:  # Python only interrupts the main thread
             starter.submit(_start, pool).result()

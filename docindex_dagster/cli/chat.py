@@ -209,5 +209,5 @@ def _as_markdown(asked: TerminalChat) -> str:
 
 
 def _new(asked: TerminalChat, _rest: str) -> None:
-    asked.begin_anew()
+    asked.reset_conversation()
     console.out.print("started a new conversation")

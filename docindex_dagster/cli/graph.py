@@ -248,7 +248,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
     source, layout = _resolve_source(settings, name), Layout(settings.home)
     opened = read_index(file)
     with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
-        found = import_calls(opened, source.path.resolve(), _chunks(layout, source.key))
+        found = import_calls(opened, source.folder(), _chunks(layout, source.key))
         table.add(layout, source.key, found.table)
     for sentence in found.refusals():
         console.err.print(on_one_line(sentence), soft_wrap=True)
@@ -272,7 +272,7 @@ def export_index(settings: Settings, graph: OpenGraph, name: str | None, output:
     if output is None and sys.stdout.isatty():
         raise ScipError("SCIP is a binary format: name an output file, or redirect the output")
     source, layout = _resolve_source(settings, name), Layout(settings.home)
-    found = export_as_scip(graph, source.key, source.path.resolve(), _chunks(layout, source.key), __version__)
+    found = export_as_scip(graph, source.key, source.folder(), _chunks(layout, source.key), __version__)
     if found.left_out:
         count = len(found.left_out)
         console.err.print(f"skipped {count:,} files that changed since they were indexed", soft_wrap=True)

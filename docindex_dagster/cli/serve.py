@@ -21,7 +21,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import hold_until_exit
 from docindex_dagster.core.privileges import ENVIRONMENT_FILE, trusted_file
 from docindex_dagster.core.safe_text import command
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import Settings, check_home
 from docindex_dagster.render import console
 
 Domain = Annotated[
@@ -43,6 +43,7 @@ MayRead = Annotated[
     ),
 ]
 _RECORDING_S = 10.0  # for recording journal runs before the UI starts; its sensor records the rest
+_DESCRIPTORS = Path("/proc/self/fd")
 _VARIABLE = "DOCINDEX_SERVE__TOKEN"
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which supports a single daemon
 
@@ -68,7 +69,7 @@ def ui(
     if (other := hold_until_exit(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
         raise SourceError(f"docindex ui is already running for {home}: open {other}, or stop it first")
     _refuse_busy_port(host, port)
-    os.environ["DAGSTER_HOME"] = str(home)
+    os.environ.setdefault("DAGSTER_HOME", _pinned(settings, home))  # one that the user chose may be shared by machines
     os.environ["DOCINDEX_ROOT"] = str(settings.root)
     # Dagster imports modules from its working folder and reads `.env` there, so that must not be the project's folder.
     os.environ["PYTHONSAFEPATH"] = "1"
@@ -84,6 +85,22 @@ def ui(
     with writable_home(settings):
         os.chdir(tempfile.mkdtemp(prefix="docindex-ui-"))
         os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 no shell involved
+
+
+def _pinned(settings: Settings, home: Path) -> str:
+    """Return a path that leads to a folder for as long as this process runs, wherever links lead its own path later.
+
+    Dagster opens its databases by path, again and again; a pull may make `.docindex` a link.
+
+    Raises:
+        LinkError: It is one already.
+    """
+    if not _DESCRIPTORS.is_dir():  # not Linux
+        return str(home)
+    descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    os.set_inheritable(descriptor, True)  # noqa: FBT003 it has no names
+    check_home(settings)
+    return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
 def _environment_of(settings: Settings) -> dict[str, str]:

@@ -17,17 +17,13 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.privileges import (
     ENVIRONMENT_FILE,
     INSTANCE_FILE,
-    environment_privileges,
-    privileges_of,
     read_limited,
 )
 from docindex_dagster.core.safe_text import make_visible, on_one_line
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
-    HOME_NAME,
-    Settings,
     find_root,
-    link_privilege,
+    requested_privileges,
     untrusted_home,
 )
 from docindex_dagster.core.trust import check_owner
@@ -74,13 +70,7 @@ def trust(
 
 def _requested(root: Path) -> list[trusted.Privilege]:
     """Return what a project requests now."""
-    links = [link_privilege(link) for link in (root / CONFIG_NAME, root / HOME_NAME) if link.is_symlink()]
-    return [
-        *privileges_of(Settings, root, _values(root)),
-        *environment_privileges(root),
-        *_clone_privileges(root),
-        *links,
-    ]
+    return [*requested_privileges(root, _values(root)), *_clone_privileges(root)]
 
 
 def _delete_untrusted_home(home: Path) -> None:

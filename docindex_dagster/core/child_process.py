@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
-from threading import Lock, Thread
+from threading import RLock, Thread
 from typing import Any, TypeVar
 
 from docindex_dagster.core import events
@@ -19,7 +19,7 @@ from docindex_dagster.core.garbage_collection import release_memory
 
 Result = TypeVar("Result")
 _SAFE_PATH = "PYTHONSAFEPATH"
-_starting = Lock()
+_starting = RLock()
 
 
 def run_in_child_process(work: Callable[[], Result]) -> Result:

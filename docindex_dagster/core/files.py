@@ -101,6 +101,11 @@ def _copy_access(path: Path, temporary: Path) -> None:
     shutil.copymode(path, temporary)
 
 
+def real_path(path: Path) -> Path:
+    """Return a path without links. Unlike `Path.resolve`, it raises no error for a cycle, which a checkout may hold."""
+    return Path(os.path.realpath(path))
+
+
 def stamp(path: Path) -> tuple[int, ...] | None:
     """Return a value that changes whenever a file is written or replaced: inode, size, mtime and ctime in nanoseconds.
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.core.files import stamp
+from docindex_dagster.core.files import real_path, stamp
 
 # A repository's own config must not run programs, read files elsewhere or change git's output.
 OPTIONS = (
@@ -64,7 +64,7 @@ def common_folder(root: Path) -> Path:
         SourceError: A file that names it is longer than a path.
     """
     folder = git_folder(root)
-    return (folder / read_git_file(folder / "commondir")).resolve()
+    return real_path(folder / read_git_file(folder / "commondir"))
 
 
 def preceding_worktree(tree: Path, within: Path, is_entered: Callable[[Path], bool]) -> Path | None:
@@ -150,7 +150,7 @@ def _external_references(root: Path) -> Iterator[Path]:
         yield common
     if not (is_bare or entry.exists()) or (is_bare and not os.path.lexists(root / "refs")):
         return
-    for top in {root} if is_bare else {git_folder(root).resolve(), common_folder(root)}:
+    for top in {root} if is_bare else {real_path(git_folder(root)), common_folder(root)}:
         if not any(os.path.lexists(top / name) for name in _GIT_FOLDER_ENTRIES):
             continue
         if os.path.lexists(alternates := top / "objects" / "info" / "alternates"):

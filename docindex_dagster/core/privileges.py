@@ -34,10 +34,12 @@ class Privileged:
     Attributes:
         unless: The harmless values.
         most: The largest harmless number.
+        least: The smallest harmless number.
     """
 
     unless: Collection[Any] = ()
     most: int | None = None
+    least: int | None = None
 
     def applies_to(self, value: Any) -> bool:
         """Return whether a value from the file needs trust; a table does if one of its values does."""
@@ -45,6 +47,8 @@ class Privileged:
             return any(self.applies_to(item) for item in value.values())
         if self.most is not None and type(value) is int:
             return value > self.most
+        if self.least is not None and type(value) is int:
+            return value < self.least
         return not any(type(value) is type(harmless) and value == harmless for harmless in self.unless)
 
 

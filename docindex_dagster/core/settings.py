@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -33,11 +34,13 @@ from pydantic_settings import SettingsError as EnvironmentSettingsError
 
 from docindex_dagster.core import confinement, plugins, trust
 from docindex_dagster.core.errors import LinkError, OwnershipError, SettingsError, first_line
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.privileges import (
     LIBRARY_PLACEHOLDER,
     Privileged,
+    environment_privileges,
     granted_folders,
     privileges_of,
     read_limited,
@@ -530,7 +533,8 @@ class MemorySettings(_Section):
 class RetentionSettings(_Section):
     """Retention of runs and events in Dagster's storage; the newest of each partition is always kept."""
 
-    days: int = Field(default=30, ge=1)
+    # Where projects share an instance of Dagster, this deletes runs of the others as well.
+    days: Annotated[int, Privileged(least=30)] = Field(default=30, ge=1)
     """Days for which Dagster's runs and events are kept. The newest of each partition stay."""
 
 
@@ -712,7 +716,7 @@ def _read_config(root: Path, trusted: Trust) -> str:
     file = root / CONFIG_NAME
     if file.is_symlink() and not (trusted.is_full or trusted.grants(link_privilege(file))):
         trusting = command("docindex", "trust", root)
-        raise OwnershipError(f"{file} is a symbolic link to {file.resolve()}; if you created it, run {trusting}")
+        raise OwnershipError(f"{file} is a symbolic link to {real_path(file)}; if you created it, run {trusting}")
     if not file.is_file():
         return ""
     if not trusted.is_full:
@@ -784,7 +788,7 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         _check_links(root, home)
         return home
     if home.is_symlink():  # the user has approved its current target; a pull may change it
-        home = home.resolve()
+        home = real_path(home)
     hidden = home / name
     confinement.check_path(home, hidden)
     if given.is_full:
@@ -810,7 +814,7 @@ def _check_links(root: Path, home: Path) -> None:
         trusted = trust_in(root)
         if not (trusted.is_full or trusted.grants(link_privilege(link))):
             raise LinkError(
-                f"{link} is a symbolic link to {link.resolve()}; remove it, or set DOCINDEX_HOME to the intended path"
+                f"{link} is a symbolic link to {real_path(link)}; remove it, or set DOCINDEX_HOME to the intended path"
             )
 
 
@@ -843,7 +847,17 @@ def _is_folder_of(owner: int | None, status: os.stat_result) -> bool:
 
 def link_privilege(link: Path) -> Privilege:
     """Return the privilege for a home or `docindex.toml` that is a symlink: docindex would write to its target."""
-    return Privilege.of(link.name, f"a link to {link.resolve()}")
+    return Privilege.of(link.name, f"a link to {real_path(link)}")
+
+
+def requested_privileges(root: Path, values: Mapping[str, Any]) -> list[Privilege]:
+    """List what the files of the project at `root` ask for, if its `docindex.toml` has these values.
+
+    Raises:
+        SettingsError: One of the files is too large.
+    """
+    links = [link_privilege(link) for link in (root / CONFIG_NAME, root / HOME_NAME) if link.is_symlink()]
+    return [*privileges_of(Settings, root, values), *environment_privileges(root), *links]
 
 
 def untrusted_home(root: Path) -> Path:

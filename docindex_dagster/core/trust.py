@@ -142,6 +142,22 @@ def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = No
             entry["owner"] = owner
 
 
+def retain(root: Path, privileges: Iterable[Privilege]) -> None:
+    """Take back what is granted to the project at `root`, except for some privileges.
+
+    Raises:
+        OSError: This cannot be stored.
+        SettingsError: The store is damaged.
+    """
+    place = os.path.realpath(root)
+    if not _stored().get("projects", {}).get(place, {}).get("granted"):  # the store may be read-only
+        return
+    kept = {privilege.digest for privilege in privileges}
+    with _changing() as stored:
+        entry = stored.get("projects", {}).get(place, {"granted": []})
+        entry["granted"] = [digest for digest in entry["granted"] if digest in kept]
+
+
 def revoke(root: Path) -> bool:
     """Revoke everything granted to the project at `root`; return False if nothing was.
 

@@ -196,7 +196,7 @@ class _Tick:
 
     def _may_request(self, last: LastRuns, before: _Requested, state: str) -> bool:
         """Return whether to request a run of a domain that is due."""
-        if not last.may_ask():
+        if not last.may_request():
             return False
         if last.status in CANCELED and time.time() < last.ended + self.settings.memory.fold_minutes * 60:
             return False

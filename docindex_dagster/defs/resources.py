@@ -40,7 +40,7 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its paramet
         """
         if context.run is not None and context.run.run_config.get("resources"):
             raise dg.Failure("runs cannot configure docindex resources: remove `resources` from the run config")
-        if context.instance is not None and is_tracked(home := Path(context.instance.root_directory)):
+        if context.instance is not None and is_tracked(home := Path(os.path.realpath(context.instance.root_directory))):
             raise dg.Failure(f"git tracks files in {home}, so anyone who can push controls runs: remove them from git")
 
     def read_settings(self) -> Settings:

@@ -31,7 +31,7 @@ _SHORTEST_CUT = 64  # bytes: length cannot be the reason for rejecting a text th
 _CUT = 0.75  # fraction of a text that is kept each time it is rejected as too long
 _PROBE = "docindex"  # a text that every model accepts
 # A search waits for the vector of its query, and works without it.
-_QUERY = Patience(5.0, Retry(1, first_wait_s=0.2, longest_wait_s=1.0, longest_asked_s=1.0))
+_QUERY = Patience(5.0, Retry(1, first_wait_s=0.2, longest_wait_s=1.0, max_requested_wait_s=1.0))
 
 
 @dataclass(frozen=True, slots=True)

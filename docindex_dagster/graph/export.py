@@ -98,7 +98,7 @@ def near(graph: OpenGraph, nodes: Iterable[int], depth: int) -> OpenGraph:
     kept = {*nodes}
     level = kept
     for _ in range(depth):
-        edges = [edge for node in level for edge in (*graph.leaving(node), *graph.reaching(node))]
+        edges = [edge for node in level for edge in (*graph.leaving(node), *graph.incoming_edges(node))]
         level = {int(end[edge]) for edge in edges for end in (graph.subjects, graph.objects)} - kept
         kept |= level
     numbers = np.array(sorted(kept), np.int64)

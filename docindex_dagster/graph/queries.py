@@ -66,7 +66,7 @@ def explain_no_edges(graph: OpenGraph, question: str, name: str, to: str = "") -
     sentence = f"{phrases.get(question, 'no edges of')} {symbol} found"
     last = LAST.split(symbol.partition("~")[0])[-1]
     node = graph.numbers.get(f"{symbol.partition('!')[0]}!unresolved:{last}")
-    unresolved = len(graph.reaching(node)) if node is not None and question in {"callers", "impact"} else 0
+    unresolved = len(graph.incoming_edges(node)) if node is not None and question in {"callers", "impact"} else 0
     calls = "1 call" if unresolved == 1 else f"{unresolved} calls"
     unresolved_note = f"{calls} of that name could not be resolved" if unresolved else ""
     return _append_gaps(sentence, unresolved_note, graph.unread_files)
@@ -134,7 +134,9 @@ def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = No
     wanted = None if predicates is None else frozenset(predicates)
 
     def near(nodes: Sequence[int]) -> Iterator[Step]:
-        edges = [edge for edges in (graph.leaving, graph.reaching) for node in nodes for edge in edges(node).tolist()]
+        edges = [
+            edge for edges in (graph.leaving, graph.incoming_edges) for node in nodes for edge in edges(node).tolist()
+        ]
         for step, _ in _steps(graph, [*dict.fromkeys(edges)], 1):
             if wanted is None or step.predicate in wanted:
                 yield step
@@ -160,7 +162,7 @@ def path(graph: OpenGraph, start: str, end: str, depth: int = _DEFAULT_PATH_DEPT
     costs = np.full(graph.edges.num_rows, _COST_OF_OTHER)
     costs[graph.chosen(IMPACT)] = _COST_OF_DEPENDENCY
     costs[graph.chosen(CALLS)] = _COST_OF_CALL
-    for edges in (graph.leaving, lambda node: [*graph.leaving(node), *graph.reaching(node)]):
+    for edges in (graph.leaving, lambda node: [*graph.leaving(node), *graph.incoming_edges(node)]):
         for edge_costs in (costs, np.ones_like(costs)):  # the cheapest path may have too many edges
             if found_path := _cheapest(graph, sources, targets, edges, costs=edge_costs, depth=depth):
                 return found_path
@@ -245,7 +247,7 @@ def _walk(
 ) -> Iterator[Step]:
     """Yield the edges with some predicates, breadth first; each node is expanded once."""
     is_wanted = graph.chosen(predicates)
-    edges_of = graph.reaching if backward else graph.leaving
+    edges_of = graph.incoming_edges if backward else graph.leaving
     level, seen = [*nodes], {*nodes}
     for distance in range(1, depth + 1):
         near = np.concatenate([edges_of(node) for node in level]) if level else np.empty(0, np.int64)

@@ -49,7 +49,7 @@ def requested_wait_s(error: BaseException) -> float | None:
 
 def retry_policy(retries: int) -> Retry:
     """Return the retry policy for a number of retries."""
-    return Retry(retries, longest_wait_s=_MAX_BACKOFF_S, longest_asked_s=_MAX_RETRY_AFTER_S)
+    return Retry(retries, longest_wait_s=_MAX_BACKOFF_S, max_requested_wait_s=_MAX_RETRY_AFTER_S)
 
 
 @dataclass(frozen=True, slots=True)

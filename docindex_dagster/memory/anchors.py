@@ -394,7 +394,7 @@ def _read(sources: Mapping[str, Source], key: str, path: str) -> OnDisk:
     if source is None or path.startswith(COMMIT_PATH) or not source.path.is_dir():
         return OnDisk(is_unknown=True)
     try:
-        decoded, content_hash = read_document(source.folder(), path, source.most_bytes(name_to_path(path)))
+        decoded, content_hash = read_document(source.folder(), path, source.max_bytes_of(name_to_path(path)))
     except (OSError, SourceError):
         return OnDisk()
     return OnDisk(content_hash, decoded.text)

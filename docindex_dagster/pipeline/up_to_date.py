@@ -172,6 +172,6 @@ def _are_kept(run: SourceRun, made_from: str) -> bool:
         if stage.storage is None or stage.name in {_FILES, _COMMITS, _CHUNKS}:
             continue
         input_versions = {name: kept.get(name) or "" for name in stage.inputs}
-        if stage.storage.made_of(run.layout, run.key) != stage.made_of(run, input_versions):
+        if stage.storage.input_fingerprint(run.layout, run.key) != stage.made_of(run, input_versions):
             return False
     return True

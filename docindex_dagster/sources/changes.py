@@ -20,10 +20,10 @@ from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.mirror import checked_out
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name
+from docindex_dagster.sources.paths import Root, folders_around, join, name_to_path, path_to_name
 from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, STATE, rules_version
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
-from docindex_dagster.sources.walk import Entry, stamp, walk
+from docindex_dagster.sources.walk import Entry, open_root, stamp, walk
 from docindex_dagster.sources.worktree import TreeStatus, WorkTree, read_work_trees
 
 _DIRTY = b"docindex.dirty"  # table metadata: NUL-terminated paths to examine again
@@ -78,11 +78,12 @@ def _restamped(previous: pa.Table, rules: PathRules, tree_status: TreeStatus) ->
     """
     stamps = zip(previous["size"].to_pylist(), previous["mtime_ns"].to_pylist(), strict=True)
     rows = dict(zip(map(name_to_path, previous["path"].to_pylist()), stamps, strict=True))
-    return {
-        path
-        for path in tree_status.files
-        if rows.get(path) != stamp(join(rules.root, path)) and not isinstance(rules.scope_around(path), Pruned)
-    }
+    with open_root(rules) as root:
+        return {
+            path
+            for path in tree_status.files
+            if rows.get(path) != stamp(root, path) and not isinstance(rules.scope_around(path), Pruned)
+        }
 
 
 def tree_status_at(rules: PathRules, tree_status: TreeStatus, paths: frozenset[bytes]) -> TreeStatus:
@@ -187,7 +188,8 @@ def fingerprint_of_work_trees(source: Source, rules: PathRules, trees: Sequence[
     """Return the fingerprint of a git source with these work trees, for which `state_of` returned `state`."""
     if source.remote is not None:
         return _fingerprint_of(source, trees[0].tree_status.head)
-    return _fingerprint_of(source, (state, [_work_tree_state(rules, tree) for tree in trees]))
+    with open_root(rules) as root:
+        return _fingerprint_of(source, (state, [_work_tree_state(rules, root, tree) for tree in trees]))
 
 
 def _fingerprint_of(source: Source, seen: object) -> str:
@@ -196,15 +198,15 @@ def _fingerprint_of(source: Source, seen: object) -> str:
     return digest(repr((rules_version(source.secrets), settings, seen)).encode())
 
 
-def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:
+def _work_tree_state(rules: PathRules, root: Root, tree: WorkTree) -> list[object]:
     status = tree.tree_status
     named = [sorted(status.files.items()), sorted(status.links.items())]
     differing = (*status.changed, *status.untracked, *status.hidden)
-    stamps = dict(_stamp(rules, tree.prefix + path) for path in differing)
+    stamps = dict(_stamp(rules, root, tree.prefix + path) for path in differing)
     return [tree.prefix, status.head, *named, sorted(stamps.items(), key=itemgetter(0))]
 
 
-def _stamp(rules: PathRules, path: bytes) -> tuple[bytes, tuple[int, int] | None]:
+def _stamp(rules: PathRules, root: Root, path: bytes) -> tuple[bytes, tuple[int, int] | None]:
     """Return the path of a file with its size and timestamp if discovery would read it, else with None.
 
     For a file in a folder that is not entered, return the path of the folder.
@@ -214,4 +216,4 @@ def _stamp(rules: PathRules, path: bytes) -> tuple[bytes, tuple[int, int] | None
         return scope.path, None
     if path.endswith(b"/") or rules.file_reason(scope, path[len(scope.path) :]) is not None:
         return path, None
-    return path, stamp(join(rules.root, path))
+    return path, stamp(root, path)

@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.privileges import (
     LIBRARY_PLACEHOLDER,
     privileges_of,
+    read_limited,
     reads_outside,
     source_privilege,
     tables_of,
@@ -30,6 +32,7 @@ from docindex_dagster.core.settings import (
     check_settings,
     is_parent_of_libraries,
     load_settings,
+    requested_privileges,
     untrusted_message,
 )
 from docindex_dagster.core.urls import check_url, is_url, local_path
@@ -146,8 +149,8 @@ def _refuse_declared(root: Path, where: dict[str, str]) -> None:
 def _add_branch(root: Path, where: dict[str, str], branch: str, option_names: Collection[str]) -> list[str] | None:
     """Add a branch to the table that declares its repository; return None if no table does."""
     before = set(registry.sources(load_settings(root)))
-    with _editing(root) as document:
-        table = next((table for table in document.get("source", ()) if _is_at(root, table, where)), None)
+    with _editing(root) as edit:
+        table = next((table for table in edit.document.get("source", ()) if _is_at(root, table, where)), None)
         if table is None:
             return None
         if option_names:
@@ -155,7 +158,8 @@ def _add_branch(root: Path, where: dict[str, str], branch: str, option_names: Co
             raise SourceError(f"{options} not allowed: an additional branch shares the settings of its repository")
         if branch in {*table.get("branches", ()), table.get("branch")}:
             raise AlreadyDeclaredError(f"branch {branch} of this repository is already declared")
-        table["branches"] = [*table.get("branches", ()), branch]
+        with edit.changing(table):
+            table["branches"] = [*table.get("branches", ()), branch]
     return sorted(set(registry.sources(load_settings(root))) - before)
 
 
@@ -201,7 +205,8 @@ def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) 
         SettingsError: A value is invalid or the name is taken; the file is left unchanged.
         SourceError: The location is in the project but points out of it, so that it needs trust.
     """
-    with _editing(root) as document:
+    with _editing(root) as edit:
+        document = edit.document
         if once is not None:
             _refuse_declared(root, once)
         before = set(registry.sources(load_settings(root)))
@@ -213,7 +218,9 @@ def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) 
             document["source"] = tomlkit.aot()
             for table in tables:
                 document["source"].append(tomlkit.item(table))
-        document["source"].append(tomlkit.item({key: value for key, value in values.items() if value is not None}))
+        given = {key: value for key, value in values.items() if value is not None}
+        document["source"].append(tomlkit.item(given))
+        edit.trusted.append(given)
     return sorted(set(registry.sources(load_settings(root))) - before)
 
 
@@ -227,15 +234,16 @@ def remove(root: Path, key: str) -> bool:
         SettingsError: As for `check_removable`.
     """
     check_removable(root, key)
-    with _editing(root) as document:
-        for position, table in enumerate(document.get("source", ())):
+    with _editing(root, is_removal=True) as edit:
+        for position, table in enumerate(edit.document.get("source", ())):
             if key not in _keys(root, table):
                 continue
             if table.get("branches"):
-                _remove_branch(table, key)
-                _forget_default(document, [key])
+                with edit.changing(table):
+                    _remove_branch(table, key)
+                _forget_default(edit.document, [key])
             else:
-                _remove_table(root, document, position)
+                _remove_table(root, edit.document, position)
             return True
     return False
 
@@ -247,11 +255,11 @@ def remove_children(root: Path, parent: Path) -> None:
         SourceError: As for `add`.
         SettingsError: The file cannot be read, or a setting is invalid.
     """
-    with _editing(root) as document:
-        for position, table in enumerate(document.get("source", ())):
+    with _editing(root, is_removal=True) as edit:
+        for position, table in enumerate(edit.document.get("source", ())):
             path = str(table.get("path", ""))
             if is_parent_of_libraries(path) and registry.parent_of_libraries(root, path) == parent:
-                _remove_table(root, document, position)
+                _remove_table(root, edit.document, position)
                 return
 
 
@@ -302,11 +310,11 @@ def use(root: Path, key: str | None) -> None:
         SourceError: As for `add`.
         SettingsError: The file cannot be read, or a setting is invalid.
     """
-    with _editing(root) as document:
+    with _editing(root) as edit:
         if key is None:
-            _forget_default(document, None)
+            _forget_default(edit.document, None)
         else:
-            document.setdefault("search", tomlkit.table())["default_source"] = key
+            edit.document.setdefault("search", tomlkit.table())["default_source"] = key
 
 
 def _forget_default(document: Any, keys: Collection[str] | None) -> None:
@@ -319,12 +327,36 @@ def _forget_default(document: Any, keys: Collection[str] | None) -> None:
         del document["search"]
 
 
-@contextmanager
-def _editing(root: Path) -> Iterator[Any]:
-    """Yield the document for editing; write it if the block succeeds and the new text is valid.
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """Edit of a project's file.
 
-    An invalid file is never on disk, where a run could read it. Concurrent edits are serialized. The user trusts the
-    sources that an edit adds.
+    Attributes:
+        root: The project's folder.
+        document: The document to change.
+        trusted: Values of tables that the user trusts once the edit is written.
+    """
+
+    root: Path
+    document: Any
+    trusted: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @contextmanager
+    def changing(self, table: Any) -> Iterator[None]:
+        """Change a table in the block. The user trusts it afterwards if the stored trust covered it before."""
+        requested = source_privilege(self.root, table.unwrap())
+        is_trusted = requested is None or requested.digest in trust.trust_in(self.root).granted
+        yield
+        if is_trusted:
+            self.trusted.append(table.unwrap())
+
+
+@contextmanager
+def _editing(root: Path, *, is_removal: bool = False) -> Iterator[_Edit]:
+    """Yield an edit to fill; write the file if the block succeeds and the new text is valid.
+
+    An invalid file is never on disk, where a run could read it. Concurrent edits are serialized. A removal revokes
+    trust in whatever the file no longer requests.
     """
     trust.check_project(root)
     layout = Layout(load_settings(root).home)
@@ -332,18 +364,22 @@ def _editing(root: Path) -> Iterator[Any]:
     with exclusive(layout.config_lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
         document = _read(root)
         before = privileges_of(Settings, root, document.unwrap())
-        yield document
+        edit = _Edit(root, document)
+        yield edit
         text = tomlkit.dumps(document)
         try:
             values = tomllib.loads(text)
             registry.sources(check_settings(root, values))
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
-        added = [privilege for privilege in privileges_of(Settings, root, values) if privilege not in before]
+        requested = requested_privileges(root, values)
+        own = [source_privilege(root, table) for table in edit.trusted]  # not what a concurrent pull adds
+        added = [privilege for privilege in requested if privilege in own and privilege not in before]
         leading_out = [source_privilege(root, table) for table in tables_of(values) if _leads_out(root, table)]
-        own = (privilege for privilege in added if privilege.name == "source")  # a concurrent pull may add others
-        if granted := [privilege for privilege in own if privilege not in leading_out]:
+        if granted := [privilege for privilege in added if privilege not in leading_out]:
             trust.grant(root, granted)
+        if is_removal:
+            trust.retain(root, requested)
         with atomic_write((root / CONFIG_NAME).resolve()) as temporary:  # a symlink stays a symlink
             temporary.write_text(text, encoding="utf-8")
         settings = load_settings(root)
@@ -359,11 +395,12 @@ def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
 
 def _read(root: Path) -> tomlkit.TOMLDocument:
     file = root / CONFIG_NAME
-    if not file.exists():
+    data = read_limited(file)
+    if data is None:
         document = tomlkit.document()
         document.add(tomlkit.comment(_HEADER))
         return document
     try:
-        return tomlkit.parse(file.read_text(encoding="utf-8"))
+        return tomlkit.parse(data.decode())
     except (ParseError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error

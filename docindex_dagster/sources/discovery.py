@@ -16,7 +16,7 @@ from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_complete
+from docindex_dagster.sources.paths import Root, error_reason, name_to_path, path_to_name, read_complete
 from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, Memory, load_memory, rules_version
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.walk import Entry, stamp, walk
@@ -143,7 +143,7 @@ def judge(source: Source, entry: Entry, memory: Memory) -> Content:
 
 
 def _setting_reason(source: Source, entry: Entry) -> str | None:
-    most = source.most_bytes(entry.path)
+    most = source.max_bytes_of(entry.path)
     if entry.size > most:
         times = "" if most == source.max_file_bytes else f", times {most // source.max_file_bytes} for converted files"
         return f"too-large: {entry.size} bytes, max_file_bytes is {source.max_file_bytes}{times}"
@@ -161,7 +161,7 @@ def _unread(entry: Entry, reason: str) -> Content:
 
 
 def _examine(source: Source, path: bytes) -> Content:
-    data = read_complete(os.fsencode(source.folder()), path, source.most_bytes(path))
+    data = read_complete(os.fsencode(source.folder()), path, source.max_bytes_of(path))
     return examine(path, data, skips_secrets=source.secrets == "skip")
 
 
@@ -188,12 +188,13 @@ def _is_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> bo
     The fingerprint lacks the timestamps of files that git considered unchanged, so reverting one of them would go
     unnoticed. A file dated in the future was not written now.
     """
-    root, latest_ns = os.fsencode(source.path), time.time_ns() + _MAX_CLOCK_SKEW_NS
-    return all(
-        not started_ns <= entry.mtime_ns <= latest_ns and stamp(join(root, entry.path)) == (entry.size, entry.mtime_ns)
-        for entry in entries
-        if entry.reason is None
-    )
+    latest_ns = time.time_ns() + _MAX_CLOCK_SKEW_NS
+    with Root(os.fsencode(source.folder())) as root:
+        return all(
+            not started_ns <= entry.mtime_ns <= latest_ns and stamp(root, entry.path) == (entry.size, entry.mtime_ns)
+            for entry in entries
+            if entry.reason is None
+        )
 
 
 def _by_name(found: Iterable[Entry]) -> tuple[list[str], list[Entry]]:

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.discovery import judge, list_entries
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, name_to_path, path_to_name, spellings
+from docindex_dagster.sources.paths import Root, name_to_path, path_to_name, spellings
 from docindex_dagster.sources.previous_listing import Memory
 from docindex_dagster.sources.secrets import Secret
 from docindex_dagster.sources.text import is_guessed
@@ -83,7 +85,7 @@ def _lines(secret: Secret) -> str:
 def _relative(source: Source, path: Path) -> bytes:
     """Return the path below the source, resolving symlinks above the source but not in it."""
     normal = Path(os.path.normpath(source.path / path))
-    for root in (source.path, source.path.resolve()):
+    for root in (source.path, real_path(source.path)):
         if normal.is_relative_to(root) and normal != root:
             return os.fsencode(normal.relative_to(root))
     raise SourceError(f"{path} is not below {source.path}, the folder of {source.key}")
@@ -92,8 +94,17 @@ def _relative(source: Source, path: Path) -> bytes:
 def _as_on_disk(source: Source, path: bytes) -> bytes:
     """Return the path as spelled on disk, which may compose accents differently."""
     candidates = map(name_to_path, spellings(path_to_name(path)))
-    root = os.fsencode(source.path)
-    return next((candidate for candidate in candidates if os.path.lexists(join(root, candidate))), path)
+    with suppress(OSError), Root(os.fsencode(source.folder())) as root:
+        return next((candidate for candidate in candidates if _exists(root, candidate)), path)
+    return path
+
+
+def _exists(root: Root, path: bytes) -> bool:
+    try:
+        root.lstat(path)
+    except OSError:
+        return False
+    return True
 
 
 def _decides(entry: Entry, wanted: bytes) -> bool:
@@ -107,14 +118,15 @@ def _unlisted_reason(source: Source, wanted: bytes) -> str:
     """Return why discovery does not list a path at all."""
     if any(noise.is_version_control(part) for part in wanted.split(b"/")):
         return "version-control: internal data of a version control system"
-    root = os.fsencode(source.path)
+    folder = os.fsencode(source.folder())
     try:
-        found = os.lstat(join(root, wanted))
+        with Root(folder) as root:
+            found = root.lstat(wanted)
     except OSError as error:
         return f"missing: {error.strerror}"
     if stat.S_ISDIR(found.st_mode):
         return "folder: not indexed itself; ask about a file in it"
-    if source.kind == "git" and (rule := _ignore_rule(root, wanted)):
+    if source.kind == "git" and (rule := _ignore_rule(folder, wanted)):
         deciding, _, _ = rule.partition(b"\t")
         return f"ignored: {path_to_name(deciding)}"
     if source.kind == "git" and not source.untracked:

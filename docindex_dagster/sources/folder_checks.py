@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from docindex_dagster.core.events import reporter
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.discovery import judge, list_entries
@@ -41,7 +42,7 @@ def overlapping(settings: Settings, folder: Path) -> list[Source]:
     return [
         source
         for source in declared
-        if (root := source.path.resolve()).is_relative_to(real)
+        if (root := real_path(source.path)).is_relative_to(real)
         or (real.is_relative_to(root) and registry.locate_path(settings, real) is not None)
     ]
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from docindex_dagster.core.errors import GitTimeoutError, NotARepositoryRootError, SourceError
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.git_folders import OPTIONS, SETTINGS, common_folder, environment, git_folder, read_git_file
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import scrub
@@ -308,7 +309,7 @@ def _check_git_folder(root: str, work_tree: str) -> None:
     """
     real, entry = os.path.realpath(root), Path(root, ".git")
     folder, common = git_folder(Path(root)), common_folder(Path(root))
-    real_folder = folder.resolve()
+    real_folder = real_path(folder)
     if real_folder.is_relative_to(real):
         is_own = common.is_relative_to(real)
     else:

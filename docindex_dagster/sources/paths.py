@@ -12,6 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.settings import CONFIG_NAME
@@ -20,6 +21,7 @@ from docindex_dagster.core.trust import trust_in
 _BLOCK = 1 << 20
 # Opens a folder to traverse it without listing it, on systems that distinguish the two.
 _TRAVERSE = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
+_MAX_PATH_BYTES = 4096  # neither git nor a user can name a longer path
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
@@ -77,12 +79,8 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
     *folders, name = path.split(b"/")
     if b"\0" in path or any(part in {b"", b".", b".."} for part in (*folders, name)):
         raise OSError(errno.EINVAL, "not a path inside the source")
-    folder = os.open(b"/", _TRAVERSE)
+    folder = _descend(b"/", (*filter(None, root.split(b"/")), *folders))
     try:
-        for part in (*filter(None, root.split(b"/")), *folders):
-            inner = os.open(part, _TRAVERSE | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = inner
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     finally:
         os.close(folder)
@@ -90,6 +88,82 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
         return _read(file, limit)
     finally:
         os.close(file)
+
+
+def _descend(start: bytes | int, parts: Iterable[bytes]) -> int:
+    """Open the folder with this path below `start`. No part may be a symlink or ".."."""
+    folder = os.open(start, _TRAVERSE) if isinstance(start, bytes) else os.dup(start)
+    for part in parts:
+        try:
+            if part == b"..":
+                raise OSError(errno.EINVAL, "not a path inside the source")
+            inner = os.open(part, _TRAVERSE | os.O_NOFOLLOW, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+class Root:
+    """Folder below which no symlink is followed, like Go's `os.Root`. Use it as a context manager.
+
+    It keeps the last folder open, so access the files of one folder after another.
+
+    Raises:
+        OSError: The folder is missing, or its path contains a symlink.
+    """
+
+    def __init__(self, path: bytes) -> None:
+        self._top = _descend(b"/", filter(None, path.split(b"/")))
+        self._path, self._folder = b"", os.dup(self._top)
+        self._max_bytes = _MAX_PATH_BYTES - len(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._folder)
+        os.close(self._top)
+
+    def lstat(self, path: bytes) -> os.stat_result:
+        """Return the status of a path.
+
+        Raises:
+            OSError: The path does not exist, or a folder in it is a symlink.
+        """
+        folder, name = self._parent(path)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+    def may_read(self, path: bytes) -> bool:
+        """Return whether this process may read the regular file at a path."""
+        folder, name = self._parent(path)
+        return os.access(name, os.R_OK, dir_fd=folder)
+
+    def scan(self, folder: bytes) -> list[tuple[bytes, bool]]:
+        """Return the names in a folder, each with whether it is a folder. The path ends in a slash; b"" is the root's.
+
+        Raises:
+            OSError: The folder cannot be listed, or its path contains a symlink.
+        """
+        listed = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._open(folder))
+        try:
+            with os.scandir(listed) as found:
+                return [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in found]
+        finally:
+            os.close(listed)
+
+    def _parent(self, path: bytes) -> tuple[int, bytes]:
+        end = path.rfind(b"/") + 1
+        return self._open(path[:end]), path[end:]
+
+    def _open(self, folder: bytes) -> int:
+        if folder != self._path:
+            if len(folder) > self._max_bytes:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+            opened = _descend(self._top, filter(None, folder.split(b"/")))
+            os.close(self._folder)
+            self._path, self._folder = folder, opened
+        return self._folder
 
 
 def read_complete(root: bytes, path: bytes, most: int) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 from platformdirs import user_config_path
 
 from docindex_dagster.core.errors import OwnershipError, SourceError
-from docindex_dagster.core.files import atomic_write
+from docindex_dagster.core.files import atomic_write, real_path
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, load_settings
@@ -99,16 +99,16 @@ def of(settings: Settings) -> Project:
 
 def by_folder(folder: Path, projects: list[Project]) -> tuple[Path | None, list[Project]]:
     """Return the innermost indexed folder around a folder, if any, and the projects that index it."""
-    names = {Path(os.path.normpath(folder.absolute())), folder.resolve()}
+    names = {Path(os.path.normpath(folder.absolute())), real_path(folder)}
     around = {
         (indexed, project)
         for project in projects
         for indexed in project.folders
-        if any(name.is_relative_to(root) for name in names for root in (indexed, indexed.resolve()))
+        if any(name.is_relative_to(root) for name in names for root in (indexed, real_path(indexed)))
     }
     innermost = max((indexed for indexed, _ in around), key=lambda indexed: len(indexed.parts), default=None)
-    real = innermost.resolve() if innermost else None
-    matching = {project for indexed, project in around if indexed.resolve() == real}
+    real = real_path(innermost) if innermost else None
+    matching = {project for indexed, project in around if real_path(indexed) == real}
     return innermost, sorted(matching, key=lambda project: project.root)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.core.errors import SettingsError, SourceError
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.git_folders import common_folder, preceding_worktree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.safe_text import command
@@ -155,7 +156,7 @@ def linked_tree(settings: Settings, folder: Path) -> LinkedTree | None:
         return None
     common = common_folder(root)
     declared = [source for source in sources(settings).values() if source.remote is None]
-    by_folder = {source.path.resolve(): source.key for source in declared}
+    by_folder = {real_path(source.path): source.key for source in declared}
     own = {}
     for path, key in by_folder.items():
         other = work_tree(path)
@@ -203,7 +204,7 @@ def folder(root: Path, path: str) -> Path:
 def _real_name(path: Path) -> str:
     """Return the last component of a path, resolving it if it is a symlink or points upwards."""
     is_real = path.name not in {"", ".."} and not path.is_symlink()
-    return path.name if is_real else path.resolve().name
+    return path.name if is_real else real_path(path).name
 
 
 def _location(source: Source) -> str:

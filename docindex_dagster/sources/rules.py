@@ -178,8 +178,11 @@ def path_rules(source: Source, has_tracked: Callable[[bytes], bool] = lambda _fo
         source: The source to index.
         has_tracked: Whether git tracks files in a folder, whose path ends in a slash. Such a folder is entered even if
             it has a name such as `build`.
+
+    Raises:
+        SourceError: as `Source.folder`.
     """
-    root = os.fsencode(source.real or os.path.realpath(source.path))
+    root = os.fsencode(source.folder())
     return PathRules(
         root=root,
         ignore_files=(_DOCINDEXIGNORE,) if source.kind == "git" else (_DOCINDEXIGNORE, b".gitignore"),

@@ -21,7 +21,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name, read_beneath
+from docindex_dagster.sources.paths import Root, folders_around, name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import PathRules, path_rules
 from docindex_dagster.sources.walk import walk
 
@@ -72,7 +72,7 @@ def find_edits(table: Path, source: Source, ends_at: float) -> Edits:
         return Edits()
     try:
         suspects, gone = _compare_stamps(listed, source, ends_at)
-    except OSError:  # for example a missing folder, which `docindex status` reports
+    except (OSError, SourceError):  # for example a missing folder, which `docindex status` reports
         return Edits()
     changed = tuple(_changed_content(listed, source, suspects, ends_at))
     try:
@@ -87,7 +87,7 @@ def differs(source: Source, name: str, content_hash: str) -> bool:
     """Return whether a file cannot be read or its content has another hash."""
     try:
         path = name_to_path(name)
-        data = read_beneath(os.fsencode(source.folder()), path, source.most_bytes(path) + 1)
+        data = read_beneath(os.fsencode(source.folder()), path, source.max_bytes_of(path) + 1)
     except (OSError, SourceError):
         return True
     return digest(data) != content_hash
@@ -124,26 +124,23 @@ def _compare_stamps(listed: Listed, source: Source, ends_at: float) -> tuple[lis
     """Return the positions of files whose size or timestamp differs, and the paths of missing files."""
     differing: list[int] = []
     gone: list[bytes] = []
-    root = os.open(source.path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with Root(os.fsencode(source.folder())) as root:
         for start in range(0, len(listed.paths), _BLOCK):
             if time.monotonic() > ends_at:
                 break
             paths, expected = listed.paths[start : start + _BLOCK], listed.stamps[start : start + _BLOCK]
-            found = [_stamp(path, root) for path in paths]
+            found = [_stamp(root, path) for path in paths]
             if found != expected:
                 missing = [path for path, current in zip(paths, found, strict=True) if current is None]
                 gone += missing
                 pairs = enumerate(zip(found, expected, strict=True), start)
                 differing += [position for position, (new, old) in pairs if new is not None and new != old]
-    finally:
-        os.close(root)
     return differing, gone
 
 
-def _stamp(path: bytes, root: int) -> tuple[int, int] | None:
+def _stamp(root: Root, path: bytes) -> tuple[int, int] | None:
     try:
-        found = os.stat(path, dir_fd=root, follow_symlinks=False)
+        found = root.lstat(path)
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
@@ -175,24 +172,22 @@ def _new_files(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes
 
 def _unlisted_names(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
     """Yield names that their folders did not contain when listed; folder names end in a slash."""
-    root = os.fsencode(source.path)
-    for folder in listed.folders:
-        if time.monotonic() > ends_at:
-            return
-        location = join(root, folder)
-        try:
-            if os.lstat(location).st_mtime_ns < listed.since_ns:
+    with Root(os.fsencode(source.folder())) as root:
+        for folder in listed.folders:
+            if time.monotonic() > ends_at:
+                return
+            try:
+                is_older = root.lstat(folder + b".").st_mtime_ns < listed.since_ns
+                children = [] if is_older else root.scan(folder)
+            except OSError:  # the folder is gone, as are its files, or has become a symlink
                 continue
-            with os.scandir(location) as children:
-                yield from (
-                    path
-                    for child in children
-                    if not noise.is_version_control(child.name)
-                    for path in [folder + child.name + (b"/" if child.is_dir(follow_symlinks=False) else b"")]
-                    if path not in listed.names and path not in listed.folders
-                )
-        except OSError:  # the folder is gone, as are its files
-            continue
+            yield from (
+                path
+                for name, is_folder in children
+                if not noise.is_version_control(name)
+                for path in [folder + name + (b"/" if is_folder else b"")]
+                if path not in listed.names and path not in listed.folders
+            )
 
 
 def _not_ignored(rules: PathRules, source: Source, unknown: list[bytes], tracked: set[bytes]) -> list[bytes]:
@@ -216,6 +211,7 @@ def _regular_files(rules: PathRules, unknown: list[bytes]) -> Iterator[bytes]:
 
 def _is_regular(rules: PathRules, path: bytes) -> bool:
     try:
-        return stat.S_ISREG(os.lstat(join(rules.root, path)).st_mode)
+        with Root(rules.root) as root:
+            return stat.S_ISREG(root.lstat(path).st_mode)
     except OSError:  # deleted meanwhile, or a nested repository, whose name ends in a slash
         return False

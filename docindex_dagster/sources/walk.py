@@ -3,14 +3,14 @@
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import noise
-from docindex_dagster.sources.paths import error_reason, join, path_to_name
+from docindex_dagster.sources.paths import Root, error_reason, join, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned, Scope
 
 _SPECIAL = {
@@ -38,14 +38,14 @@ class Entry(NamedTuple):
     commit_path: bytes | None = None  # git: the path whose commits count for this file, if another: its submodule's
 
 
-def stamp(path: bytes) -> tuple[int, int] | None:
+def stamp(root: Root, path: bytes) -> tuple[int, int] | None:
     """Return the size in bytes and the mtime in nanoseconds since 1970 of a file; None if it cannot be read."""
     try:
-        found = os.lstat(path)
+        found = root.lstat(path)
     except OSError:
         return None
     # Size and timestamp do not tell whether this process may read the file.
-    if found.st_mode & _READABLE_BY_ALL != _READABLE_BY_ALL and not os.access(path, os.R_OK):
+    if found.st_mode & _READABLE_BY_ALL != _READABLE_BY_ALL and not root.may_read(path):
         return None
     return found.st_size, found.st_mtime_ns
 
@@ -55,17 +55,17 @@ def folder_entry(path: bytes, reason: str) -> Entry:
     return Entry(path, 0, 0, reason)
 
 
-def _state_reason(root: bytes, path: bytes, mode: int) -> str | None:
+def _state_reason(rules: PathRules, root: Root, path: bytes, mode: int) -> str | None:
     """Return why an entry is skipped if it is not a readable regular file.
 
     `mode` is that of the entry, not of a symlink's target.
     """
     if stat.S_ISREG(mode):
-        if mode & _READABLE_BY_ALL == _READABLE_BY_ALL or os.access(join(root, path), os.R_OK):
+        if mode & _READABLE_BY_ALL == _READABLE_BY_ALL or root.may_read(path):
             return None
         return error_reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     if stat.S_ISLNK(mode):
-        return f"symlink: {_target(root, path)}"
+        return f"symlink: {_target(rules.root, path)}"
     return f"special-file: {_SPECIAL.get(stat.S_IFMT(mode), 'unknown')}"
 
 
@@ -94,35 +94,46 @@ def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
         SourceError: The root cannot be listed.
     """
     folders = [top]
-    while folders:
-        folder = folders.pop()
-        scope = rules.scope(folder)
-        if isinstance(scope, Pruned):
-            yield folder_entry(scope.path, scope.reason)
-            continue
-        try:
-            with os.scandir(join(rules.root, folder)) as listing:
-                children = list(listing)
-                if folder and (reason := _work_tree_reason(rules, folder, children)):
-                    yield folder_entry(folder, reason)
+    with open_root(rules) as root:
+        while folders:
+            folder = folders.pop()
+            scope = rules.scope(folder)
+            if isinstance(scope, Pruned):
+                yield folder_entry(scope.path, scope.reason)
+                continue
+            try:
+                children = root.scan(folder)
+            except OSError as error:
+                if not folder:
+                    raise SourceError(_unlistable_message(rules.root, error)) from error
+                yield folder_entry(folder, error_reason(error))
+                continue
+            if folder and (b".git", False) in children and (reason := _work_tree_reason(rules, folder)):
+                yield folder_entry(folder, reason)
+                continue
+            for name, is_folder in children:
+                if noise.is_version_control(name):
                     continue
-                for child in children:
-                    if noise.is_version_control(child.name):
-                        continue
-                    if child.is_dir(follow_symlinks=False):
-                        folders.append(folder + child.name + b"/")
-                    elif (entry := file_entry(rules, scope, folder + child.name)) is not None:
-                        yield entry
-        except OSError as error:
-            if not folder:
-                raise SourceError(_unlistable_message(rules.root, error)) from error
-            yield folder_entry(folder, error_reason(error))
+                if is_folder:
+                    folders.append(folder + name + b"/")
+                elif (entry := file_entry(rules, root, scope, folder + name)) is not None:
+                    yield entry
 
 
-def _work_tree_reason(rules: PathRules, folder: bytes, children: Iterable[os.DirEntry[bytes]]) -> str | None:
+def open_root(rules: PathRules) -> Root:
+    """Open the folder of a source.
+
+    Raises:
+        SourceError: The folder cannot be opened, or has become a symlink.
+    """
+    try:
+        return Root(rules.root)
+    except OSError as error:
+        raise SourceError(_unlistable_message(rules.root, error)) from error
+
+
+def _work_tree_reason(rules: PathRules, folder: bytes) -> str | None:
     """Return why a folder is skipped as an additional work tree of a repository that the source already contains."""
-    if not any(child.name == b".git" and child.is_file(follow_symlinks=False) for child in children):
-        return None
     if rules.is_named(folder):
         return None
     source = Path(os.fsdecode(rules.root))
@@ -136,17 +147,17 @@ def _work_tree_reason(rules: PathRules, folder: bytes, children: Iterable[os.Dir
     return f"work-tree: another work tree of the repository at {path_to_name(os.fsencode(other))}, which is indexed"
 
 
-def file_entry(rules: PathRules, scope: Scope, path: bytes) -> Entry | None:
+def file_entry(rules: PathRules, root: Root, scope: Scope, path: bytes) -> Entry | None:
     """Return the entry of a file according to the file system and the rules; None if the file does not exist."""
     try:
-        found = os.lstat(join(rules.root, path))
+        found = root.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return Entry(path, 0, 0, error_reason(error))
     if stat.S_ISDIR(found.st_mode):
         return None
-    reason = rules.file_reason(scope, path[len(scope.path) :]) or _state_reason(rules.root, path, found.st_mode)
+    reason = rules.file_reason(scope, path[len(scope.path) :]) or _state_reason(rules, root, path, found.st_mode)
     return Entry(path, found.st_size, found.st_mtime_ns, reason)
 
 

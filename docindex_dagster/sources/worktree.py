@@ -18,10 +18,10 @@ from docindex_dagster.core.files import stamp
 from docindex_dagster.core.git_folders import external_references, git_folder
 from docindex_dagster.sources import git
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join
+from docindex_dagster.sources.paths import Root, join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
 from docindex_dagster.sources.transfer import submodule_failures
-from docindex_dagster.sources.walk import Entry, file_entry, folder_entry
+from docindex_dagster.sources.walk import Entry, file_entry, folder_entry, open_root
 
 _OWN_REPOSITORY = "submodule: a separate repository; add it as a source"
 _NOT_CHECKED_OUT = "submodule: not checked out"
@@ -184,8 +184,9 @@ def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool)
     Deleted tracked files have no entry. A folder that is not entered has a single entry.
     """
     entries: dict[bytes, Entry] = {}
-    for tree in trees:
-        entries |= _list(rules, tree)
+    with open_root(rules) as root:
+        for tree in trees:
+            entries |= _list(rules, root, tree)
     listed = {tree.prefix for tree in trees}
     for tree in trees:
         for own in tree.tree_status.links:
@@ -197,7 +198,7 @@ def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool)
     return list(entries.values())
 
 
-def _list(rules: PathRules, tree: WorkTree) -> dict[bytes, Entry]:
+def _list(rules: PathRules, root: Root, tree: WorkTree) -> dict[bytes, Entry]:
     """Return the files and pruned folders of one work tree by path."""
     status = tree.tree_status
     is_moved = tree.commit is not None and tree.commit.decode() != status.head
@@ -210,7 +211,7 @@ def _list(rules: PathRules, tree: WorkTree) -> dict[bytes, Entry]:
             entries[scope.path] = folder_entry(scope.path, scope.reason)
         elif path.endswith(b"/"):
             entries[path] = folder_entry(path, _OWN_REPOSITORY)
-        elif (entry := file_entry(rules, scope, path)) is not None:
+        elif (entry := file_entry(rules, root, scope, path)) is not None:
             entries[path] = entry._replace(
                 blob=blob.decode() if blob is not None and own not in unsure else None,
                 is_uncommitted=blob is None or own in status.changed or is_moved,

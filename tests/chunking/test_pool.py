@@ -209,6 +209,26 @@ def test_a_source_with_modules_of_its_own_runs_none_of_them(tmp_path):
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+AFTER_A_CRASH = """
+import os
+from docindex_dagster.chunking.pool import _pool
+from pebble import ProcessExpired
+
+if __name__ == "__main__":
+    with _pool(1) as pool:
+        try:
+            pool.schedule(os._exit, (139,)).result()
+        except ProcessExpired:
+            print(pool.schedule(len, ("abc",)).result())
+"""
+
+
+def test_the_worker_that_replaces_one_that_crashed_runs_no_module_of_a_source(tmp_path):
+    ended = run_in_a_source(AFTER_A_CRASH, tmp_path)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "3\n", "")
+
+
 def cut(root: str) -> None:
     """What a run that Dagster launched does in a process of its own."""
     assert chunk([job(Path(root), "page.md")], workers=1)

@@ -15,8 +15,8 @@ from tests.graph.samples import opened
 
 UNSEEN = {"Cc", "Cf", "Zl", "Zp", "Cs"}
 BLANK = {
-    *"\u034f\u115f\u1160\u2800\u3164\uffa0",
-    *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
+    *"\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u2800\u3164\uffa0",
+    *map(chr, [*range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000)]),
 }
 HOSTILE = "a\x1b[31m\x9b2J\u202eb\u2066c\u200bd\u2028e\ufefff\U000e0041"
 

@@ -15,7 +15,7 @@ from docindex_dagster.core.settings import Settings, check_settings
 NEEDS_TRUST = """
 access.group chunking.chunkers discovery.secrets embedding.base_url embedding.model embedding.provider evaluation.file
 graph.concepts llm.base_url llm.model llm.provider llm.question_tokens memory rerank.model rerank.provider rerank.url
-serve.hosts serve.trace_texts storage summaries.budget_tokens summaries.enabled
+retention.days serve.hosts serve.trace_texts storage summaries.budget_tokens summaries.enabled
 """
 HARMLESS = """
 chunking.code_chars chunking.max_tokens chunking.min_tokens chunking.overlap_tokens chunking.parse_timeout_s
@@ -24,7 +24,7 @@ embedding.device embedding.dimensions embedding.price embedding.requests_per_min
 embedding.timeout_s embedding.tokens_per_minute evaluation.collect evaluation.commits evaluation.questions graph.code
 graph.enabled graph.file_timeout_s graph.max_triples_per_chunk graph.timeout_s history.commits llm.concurrency
 llm.context_tokens llm.max_answer_tokens llm.price_in llm.price_out llm.question_dollars
-llm.retries llm.timeout_s rerank.candidates rerank.relevance rerank.timeout_s rerank.weight retention.days
+llm.retries llm.timeout_s rerank.candidates rerank.relevance rerank.timeout_s rerank.weight
 schedule.max_age_hours schedule.nightly schedule.remote_interval_s schedule.timezone schedule.verify
 search.candidates search.default_source search.look_s search.top_k serve.concurrency serve.max_body_bytes serve.queue
 summaries.max_tokens summaries.min_chars summaries.source_types
@@ -72,6 +72,8 @@ def test_each_setting_is_known_to_need_trust_or_not():
         ({"summaries": {"budget_tokens": 900_000}, "llm": {"question_tokens": 0}}, []),
         ({"summaries": {"budget_tokens": 1_000_001}}, ["summaries.budget_tokens"]),
         ({"llm": {"question_tokens": "200001"}}, ["llm.question_tokens"]),
+        ({"retention": {"days": 30}}, []),
+        ({"retention": {"days": 29}}, ["retention.days"]),
         ({"summaries": {"enabled": "true"}}, ["summaries.enabled"]),
         ({"chunking": {"chunkers": {"*.feature": "lines"}}}, []),
         ({"chunking": {"chunkers": {"*.feature": "lines", "*": "theirs"}}}, ["chunking.chunkers"]),

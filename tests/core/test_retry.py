@@ -101,7 +101,7 @@ def test_a_server_is_asked_again_when_it_says(call):
 @BOTH
 def test_a_server_that_asks_for_more_patience_than_there_is_is_asked_no_more(call):
     with pytest.raises(Passing):
-        call(Retry(3, longest_asked_s=10), Passing(10.1))
+        call(Retry(3, max_requested_wait_s=10), Passing(10.1))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from docindex_dagster.cli.serve import _pinned
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, removal_config
 from docindex_dagster.defs.tags import SOURCES_NAME
@@ -45,10 +47,12 @@ def test_a_removal_cannot_be_of_another_project(project, tmp_path):
     assert "cannot configure docindex resources" in failure(project, REMOVE_SOURCE, config)
 
 
-def test_nothing_runs_that_databases_in_git_ask_for(project, tmp_path, git):
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_nothing_runs_that_databases_in_git_ask_for(project, tmp_path, git, is_pinned):
     (home := tmp_path / "clone" / "dagster").mkdir(parents=True)
     git(home.parent, "init", "-q")
-    with dg.DagsterInstance.local_temp(str(home)) as instance:
+    place = _pinned(load_settings(project.root), home) if is_pinned else str(home)
+    with dg.DagsterInstance.local_temp(place) as instance:
         instance.add_dynamic_partitions(SOURCES_NAME, [KEY])
         git(home.parent, "add", "--force", ".")
 

@@ -48,5 +48,5 @@ def test_other_braces_stay(text):
 
 
 def test_what_goes_on_from_a_code_block_stays_up_to_its_end():
-    assert blank_attribute_lists("{ .a }\n```\n{ .b }", goes_on=True) == "{ .a }\n```\n      "
-    assert blank_attribute_lists("{ .a }\n", goes_on=True) == "{ .a }\n"
+    assert blank_attribute_lists("{ .a }\n```\n{ .b }", may_start_in_code=True) == "{ .a }\n```\n      "
+    assert blank_attribute_lists("{ .a }\n", may_start_in_code=True) == "{ .a }\n"

@@ -457,7 +457,7 @@ def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, aft
 
 @given(st.text(alphabet="ab `*_[]()<>#|-!\n\\.:&{}\u00e9", max_size=400))
 def test_any_text_can_be_read(text):
-    prose: Any = read_prose(text, goes_on=True)
+    prose: Any = read_prose(text, may_start_in_code=True)
 
     assert all(mark.line >= 0 for mark in (*prose.links, *prose.codes))
 

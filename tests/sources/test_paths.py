@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from docindex_dagster.sources.paths import name_to_path, path_to_name, read_beneath
+from docindex_dagster.sources.paths import Root, name_to_path, path_to_name, read_beneath
 
 
 @given(st.binary())
@@ -51,6 +51,35 @@ def test_reading_follows_no_link_in_any_component(tmp_path):
     for path in (b"folder/secret.md", b"file.md"):
         with pytest.raises(OSError):
             read_beneath(os.fsencode(root), path)
+
+
+def test_a_root_follows_no_link_and_does_not_lead_out(tmp_path):
+    (tmp_path / "root/inner").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret.md").write_text("secret")
+    (tmp_path / "root/link").symlink_to(tmp_path / "outside")
+    (tmp_path / "way").symlink_to(tmp_path / "root")
+    with pytest.raises(OSError):
+        Root(os.fsencode(tmp_path / "way"))
+    with Root(os.fsencode(tmp_path / "root")) as root:
+        for path in (b"link/secret.md", b"../outside/secret.md", b"inner/../../outside/secret.md"):
+            with pytest.raises(OSError):
+                root.lstat(path)
+        for folder in (b"link/", b"../outside/"):
+            with pytest.raises(OSError):
+                root.scan(folder)
+        assert sorted(root.scan(b"")) == [(b"inner", True), (b"link", False)]
+
+
+def test_a_root_stays_the_folder_that_was_opened(tmp_path):
+    (tmp_path / "root/inner").mkdir(parents=True)
+    (tmp_path / "root/inner/a.md").touch()
+    (tmp_path / "outside/inner").mkdir(parents=True)
+    (tmp_path / "outside/inner/secret.md").touch()
+    with Root(os.fsencode(tmp_path / "root")) as root:
+        (tmp_path / "root").rename(tmp_path / "before")
+        (tmp_path / "root").symlink_to(tmp_path / "outside")
+        assert root.scan(b"inner/") == [(b"a.md", False)]
 
 
 def test_reading_does_not_wait_for_a_fifo(tmp_path):

@@ -8,24 +8,31 @@ from typing import cast
 
 import pyarrow.parquet as pq
 import pytest
+from dagster import DagsterInstance
 
 from docindex_dagster.cli import dagster_runs
+from docindex_dagster.cli.serve import _pinned
 from docindex_dagster.core import events, git_folders
-from docindex_dagster.core.errors import LinkError
+from docindex_dagster.core.errors import LinkError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.evaluation.collected_questions import collect
 from docindex_dagster.evaluation.questions import Target
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.runner import runs
+from docindex_dagster.runner.watching.folders import folders_of
 from docindex_dagster.serving.http.served_project import ServedProject
 from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.serving.jobs.queue import Jobs
 from docindex_dagster.serving.web import ask
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.changes import fingerprint
+from docindex_dagster.sources.discovery import list_entries
+from docindex_dagster.sources.explanation import why
 from tests.trust.conftest import PRIVATE
 
 RC = "# mine\n"
+SIZE_OF_NO_OTHER = 5432
 SENT = ask.SentFeedback(verdict="good", question="How is it primed?", answer="With water.")
 
 
@@ -448,3 +455,117 @@ def test_neither_a_home_nor_git_is_a_source(own, git, place):
 
         assert ": 0 files" in done.stdout, done.stderr
         assert "marmot" not in own.run("search", "marmot", "--mode", "literal").stdout
+
+
+@pytest.fixture(params=["library", "git"])
+def swapped(own, git, request):
+    """A source, indexed, of which a pull then makes a folder a link to one that holds private files."""
+    git(own.root, "init")
+    (inner := own.root / "docs/inner").mkdir(parents=True)
+    for name in ("page.md", "absent.md"):
+        (inner / name).write_text("# Valves\n")
+    (own.root / ".gitignore").write_text("/docs/inner\n")
+    git(own.root, "add", "--force", ".gitignore", "docs")
+    git(own.root, "commit", "--message", "one")
+    (own.root / "docindex.toml").write_text(f'[[source]]\nkind = "{request.param}"\npath = "."\nname = "swapped"\n')
+    if request.param == "library":
+        (own.root / ".gitignore").unlink()
+    assert own.run("index", f"{request.param}/swapped").returncode == 0
+    (own.private.parent / "page.md").write_text("marmots\n" * SIZE_OF_NO_OTHER)
+    shutil.rmtree(inner)
+    inner.symlink_to(own.private.parent)
+    return own
+
+
+def test_no_name_of_a_file_behind_a_link_is_a_change(swapped):
+    for words in (("search", "valves"), ("status",)):
+        done = swapped.run(*words)
+        assert done.returncode == 0
+        said = " ".join((done.stdout + done.stderr).split())
+        assert swapped.private.name not in said
+        assert "changed: docs" not in said
+    assert "gone: docs/inner/absent.md, docs/inner/page.md" in " ".join(swapped.run("search", "valves").stderr.split())
+
+
+def test_no_size_of_a_file_behind_a_link_is_kept(swapped):
+    assert swapped.run("index").returncode == 0
+
+    [table] = swapped.home.rglob("discovered_files/*swapped.parquet")
+    rows = {row["path"]: row["size"] for row in pq.read_table(table).to_pylist()}
+    assert not {name for name in rows if name.startswith("docs/inner/")}
+    assert 8 * SIZE_OF_NO_OTHER not in rows.values()
+
+
+def test_no_explanation_tells_which_files_are_behind_a_link(swapped):
+    name, absent = f"docs/inner/{swapped.private.name}", "docs/inner/marmot.md"
+
+    there, not_there = (swapped.run("why", name).stdout for name in (name, absent))
+
+    assert there.replace(name, absent) == not_there
+
+
+@pytest.mark.parametrize("kind", ["library", "git"])
+def test_a_source_that_a_pull_makes_a_link_is_not_listed_by_a_process_that_runs(own, git, monkeypatch, kind):
+    for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    for folder in (docs := own.root / "docs", own.private.parent):
+        folder.mkdir(exist_ok=True)
+        git(folder, "init")
+    (own.root / "docindex.toml").write_text(f'[[source]]\nkind = "{kind}"\npath = "docs"\n')
+    settings = load_settings(own.root)
+    [source] = registry.sources(settings).values()
+    assert folders_of(source, settings.home)
+
+    shutil.rmtree(docs)
+    docs.symlink_to(own.private.parent)
+
+    for look in (fingerprint, list_entries, lambda source: why(source, docs / own.private.name)):
+        with pytest.raises(SourceError, match="is not what docindex was asked to read"):
+            look(source)
+    assert not folders_of(source, settings.home)
+
+
+def test_dagster_writes_nothing_where_a_pull_makes_the_home_a_link_while_the_ui_runs(own, monkeypatch):
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    settings = load_settings(own.root)
+    home = dagster_runs.dagster_home(settings)
+    with DagsterInstance.from_config(_pinned(settings, home)) as instance:
+        instance.add_dynamic_partitions("sources", ["library/one"])
+
+        shutil.copytree(own.root / ".docindex", elsewhere := own.user / "elsewhere")
+        shutil.rmtree(own.root / ".docindex")
+        (own.root / ".docindex").symlink_to(elsewhere)
+        before = {file: file.read_bytes() for file in elsewhere.rglob("*") if file.is_file()}
+
+        with pytest.raises(Exception, match="unable to open database file"):
+            instance.add_dynamic_partitions("sources", ["library/two"])
+        with pytest.raises(LinkError):
+            _pinned(settings, home)
+    assert {file: file.read_bytes() for file in elsewhere.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("words", [("index",), ("search", "pumps"), ("status",), ("agents", "add", "claude")])
+def test_a_cycle_of_links_in_the_place_of_git_ends_no_command(own, words):
+    (own.root / "cycle").symlink_to("cycle")
+    (own.root / ".git").write_text("gitdir: cycle/x\n")
+
+    done = own.run(*words)
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("link", ["docs", "docindex.toml", ".docindex"])
+def test_a_cycle_of_links_of_one_project_ends_no_command_of_another(own, link):
+    (own.root / "docs").mkdir()
+    (own.root / "docs/page.md").write_text("# Valves\n")
+    assert own.run("index", "docs").returncode == 0
+    (elsewhere := own.user / "elsewhere").mkdir()
+    (own.root / link).rename(own.root / "before")
+    (own.root / link).symlink_to(link)
+
+    assert "there is no project" in own.run("search", "valves", cwd=elsewhere).stderr
+    assert own.run("project", "list", cwd=elsewhere).returncode == 0
+    assert "Traceback" not in own.run("status").stderr

@@ -240,6 +240,7 @@ def test_neither_modules_nor_variables_of_the_checkout_reach_the_processes_of_th
         assert servers
         for process in servers:
             assert b"EVIL=1" not in (process / "environ").read_bytes()
+            assert f"DAGSTER_HOME=/proc/{ui.pid}/fd/".encode() in (process / "environ").read_bytes()
             assert not (process / "cwd").readlink().is_relative_to(hostile.root)
     finally:
         os.killpg(ui.pid, signal.SIGKILL)
@@ -353,7 +354,7 @@ def test_nothing_is_trusted_that_a_pull_changes_before_it_is_shown(hostile, monk
         (root / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
         return environment_privileges(root)
 
-    monkeypatch.setattr("docindex_dagster.cli.trust.environment_privileges", pulled)
+    monkeypatch.setattr("docindex_dagster.core.settings.environment_privileges", pulled)
 
     done = hostile.run("trust", "--yes")
 
@@ -503,3 +504,14 @@ def test_what_a_later_pull_brings_is_not_trusted(hostile, git):
     assert pulled.returncode == 0, pulled.stderr
     assert planted.read_text() == "{}"
     hostile.check()
+
+
+def test_settings_that_are_a_fifo_keep_no_command_waiting(hostile):
+    (hostile.root / "dagster.yaml").unlink()
+    (hostile.root / "docindex.toml").unlink()
+    os.mkfifo(hostile.root / "docindex.toml")
+
+    done = hostile.start("source", "add", ".")
+
+    assert done.returncode == 0, done.stderr
+    assert "path = " in (hostile.root / "docindex.toml").read_text()

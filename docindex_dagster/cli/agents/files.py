@@ -129,7 +129,7 @@ class Plan:
                 target = self._target(change.path)
                 text = _read(change.path, target)
                 if text != change.before:
-                    change = change.redone(text)
+                    change = change.reapplied(text)
                 is_written = change.before == change.after or _swap(target, _encoded(text), _encoded(change.after))
             except AgentError:  # another program may still be writing the file
                 if time.monotonic() > deadline:

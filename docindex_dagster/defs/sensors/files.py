@@ -172,7 +172,7 @@ class _Tick:
             looked_at += 1
             check = self._check(sources[key], remotes.get(key))
             if check is None:  # moved to the end, so that other sources still come first in the next tick
-                seen[key] = seen.pop(key, Seen(settings_fingerprint=settings_fingerprint(self.settings, sources[key])))
+                seen[key] = seen.pop(key, Seen(made_with=settings_fingerprint(self.settings, sources[key])))
                 continue
             before = seen.pop(key, None)  # dictionaries keep their order, so this source moves to the end
             if before is None or check.state != before.state:
@@ -201,7 +201,7 @@ class _Tick:
 
     def _follow_up(self, check: "_Check", before: Seen | None, *, may_ask: bool) -> tuple[Seen, dg.RunRequest | None]:
         """Return what to remember about a source, and the run to request, if any; later ticks request the rest."""
-        seen = Seen(state=check.state, settings_fingerprint=settings_fingerprint(self.settings, check.source))
+        seen = Seen(state=check.state, made_with=settings_fingerprint(self.settings, check.source))
         is_same = before is not None and (before.state, before.made_with) == (seen.state, seen.made_with)
         if before is not None and is_same and not before.is_open:
             return before, None

@@ -102,7 +102,7 @@ def _passages(documents: pa.Table) -> Iterator[tuple[str, Passage]]:
         for row in batch.to_pylist():
             if row["embed_text_hash"] not in seen:
                 seen.add(row["embed_text_hash"])
-                paragraphs = read_prose(row["text"], goes_on=may_start_in_code(row)).paragraphs
+                paragraphs = read_prose(row["text"], may_start_in_code=may_start_in_code(row)).paragraphs
                 yield row["embed_text_hash"], Passage(tuple(row["heading_path"] or ()), paragraphs)
 
 

@@ -23,12 +23,13 @@ from watchfiles.main import Change
 
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import DocindexError, SourceError, WatchError
+from docindex_dagster.core.files import real_path
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import folders_around, join
+from docindex_dagster.sources.paths import Root, folders_around, join
 from docindex_dagster.sources.rules import Pruned, path_rules
 
 # The git folder itself contains HEAD and the index; its logs change with commits to the checked-out branch.
@@ -61,7 +62,10 @@ def folders_of(source: Source, home: Path) -> frozenset[str]:
         source: A library or a working tree.
         home: The folder of the index, which is ignored even inside the source.
     """
-    entered = list(_entered(source, os.path.realpath(os.fsencode(home))))
+    try:
+        entered = list(_entered(source, os.path.realpath(os.fsencode(home))))
+    except (OSError, SourceError):  # missing, or has become a symlink, which discovery reports
+        return frozenset()
     repositories = [folder for folder in entered if os.path.lexists(os.path.join(folder, b".git"))]  # noqa: PTH118 bytes
     if source.kind != "git":
         repositories = []
@@ -76,21 +80,22 @@ def _entered(source: Source, home: bytes) -> Iterator[bytes]:
     """Yield the folders that discovery would enter, outermost first."""
     tracked = cache(lambda: _tracked(source))
     rules = path_rules(source, lambda folder: source.kind == "git" and folder in tracked())
-    real = os.path.realpath(rules.root)
     ignored = _ignored_by_git(rules.root) if source.kind == "git" else frozenset[bytes]()
     folders = [b""]
-    while folders:
-        folder = folders.pop()
-        path = join(real, folder).rstrip(b"/") or b"/"
-        if folder in ignored or path == home or isinstance(rules.scope(folder), Pruned):
-            continue
-        try:
-            with os.scandir(path) as children:
-                inner = [child.name for child in children if child.is_dir(follow_symlinks=False)]
-        except OSError:  # the folder is gone or not readable
-            continue
-        folders += [folder + name + b"/" for name in inner if not noise.is_version_control(name)]
-        yield path
+    with Root(rules.root) as root:
+        while folders:
+            folder = folders.pop()
+            path = join(rules.root, folder).rstrip(b"/") or b"/"
+            if folder in ignored or path == home or isinstance(rules.scope(folder), Pruned):
+                continue
+            try:
+                children = root.scan(folder)
+            except OSError:  # the folder is gone or not readable
+                continue
+            folders += [
+                folder + name + b"/" for name, is_folder in children if is_folder and not noise.is_version_control(name)
+            ]
+            yield path
 
 
 def _tracked(source: Source) -> frozenset[bytes]:
@@ -113,7 +118,7 @@ def _ignored_by_git(root: bytes) -> frozenset[bytes]:
 
 
 def _git_subfolders(root: Path) -> Iterator[str]:
-    folder = git_folders.git_folder(root).resolve()
+    folder = real_path(git_folders.git_folder(root))
     return (str(path) for name in _GIT_SUBFOLDERS if (path := folder / name).is_dir())
 
 
