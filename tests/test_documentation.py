@@ -26,8 +26,8 @@ TESTS = {
 
 
 def test_the_rooms_are_listed_in_the_order_of_the_import_contract():
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^      (\w+)(?:/|\.py) ", page, flags=re.MULTILINE)
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^### (\w+)(?:/|\.py)$", page, flags=re.MULTILINE)
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]

@@ -85,7 +85,7 @@ def blank_attribute_lists(text: str, *, goes_on: bool = False) -> str:
         text: Markdown.
         goes_on: The text may start inside a code block, so that only the end of the block is visible.
     """
-    return "\n".join(_lines(text.split("\n"), may_start_in_code=goes_on))
+    return "\n".join(_lines(text.split("\n"), goes_on=goes_on))
 
 
 def _lines(lines: list[str], *, goes_on: bool) -> Iterator[str]:

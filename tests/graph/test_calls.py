@@ -17,7 +17,7 @@ class Shares(NamedTuple):
     recall: float
 
 
-# One point below what docs/graph.md says that each language reaches.
+# One point below the figures of each language in docs/explanation/call-graph.md.
 FLOORS = {
     "bash": Shares(99.0, 97.5),
     "c": Shares(99.0, 96.0),

@@ -557,7 +557,7 @@ def test_it_says_why_a_model_cannot_be_asked_and_never_its_key(root, chats):
 def test_it_says_that_none_is_set(api):
     found = api.get("/api/v1/llm").json()
     assert (found["provider"], found["is_configured"]) == ("none", False)
-    assert "docs/answers.md" in found["problem"]
+    assert "docs/how-to/ask-questions.md" in found["problem"]
 
 
 def test_health_says_whether_a_model_is_set(api, client):
