@@ -36,7 +36,7 @@ _NOT_FOUND = object()
 _UNANSWERED = 1_000  # a level above all others
 
 TIME_OUT = "time-out: "
-"""Prefix of the message of an `OverLimitError` when time ran out."""
+"""Prefix of the message of an `LimitExceededError` when time ran out."""
 
 
 class _ExhaustedError(Exception):
@@ -93,7 +93,7 @@ class Query(Generic[_P, _Found]):
         """Return the answer for the arguments.
 
         Raises:
-            OverLimitError: the file needs too many queries or too much time.
+            LimitExceededError: the file needs too many queries or too much time.
         """
         table, goal = self.table, self.goals.get(arguments)
         if goal is None:
@@ -316,7 +316,7 @@ class Table:
         """Check the limits and schedule the next check.
 
         Raises:
-            OverLimitError: the file needs too many queries or too much time.
+            LimitExceededError: the file needs too many queries or too much time.
         """
         if self._steps > self.limits.steps:
             raise LimitExceededError(f"limit: resolving names takes more than {self.limits.steps:,} steps")

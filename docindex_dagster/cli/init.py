@@ -67,7 +67,7 @@ def _root(folder: Path | None) -> Path:
 
     Raises:
         SourceError: The folder does not exist.
-        DeclaredError: The folder has a project, or, if none is given, is inside one.
+        AlreadyDeclaredError: The folder has a project, or, if none is given, is inside one.
     """
     if folder is not None:
         check_redirection(expand_user(folder))

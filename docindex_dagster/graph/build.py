@@ -310,7 +310,7 @@ class _File:
         """Return all nodes and edges of the file.
 
         Raises:
-            OverLimitError: It exceeds a limit, or earlier files took until `ends_at` (`time.monotonic`).
+            LimitExceededError: It exceeds a limit, or earlier files took until `ends_at` (`time.monotonic`).
         """
         content = self.source.content
         if time.monotonic() > ends_at:

@@ -86,7 +86,7 @@ class Memory:
 
         Raises:
             MessageError: The session is invalid, the text is too long, or another text has its id.
-            RateError: This process writes too many messages.
+            MessageRateError: This process writes too many messages.
             QuotaError: The domain is full.
             FullDiskError: The disk is full.
             LogError: The log cannot be written.
@@ -355,7 +355,7 @@ class Limits:
 
         Raises:
             LongMessageError: The text is too long.
-            RateError: This process writes too many messages.
+            MessageRateError: This process writes too many messages.
             QuotaError: The domain has reached its maximum size.
         """
         size = len(text.encode("utf-8", "replace"))

@@ -35,7 +35,7 @@ def note(live: Live, request: NoteRequest, origin: Origin) -> CollectResult:
     """Record that a passage answers a question, or delete that record; `origin` names the client.
 
     Raises:
-        CollectingOffError: The settings do not collect questions.
+        CollectionDisabledError: The settings do not collect questions.
         QueryError: The place is not indexed, not a file or ambiguous, or the question may not be recorded.
         QuestionError: The question is empty, or cannot be stored in the file.
         SourceError: The source does not exist, or is not indexed.

@@ -52,7 +52,7 @@ def declare(root: Path, location: str, kind: str | None = None, branch: str | No
         The keys of the new sources.
 
     Raises:
-        DeclaredError: The source is already declared.
+        AlreadyDeclaredError: The source is already declared.
         SourceError: The folder does not exist or does not match `kind`, or an untrusted table declares it.
         SettingsError: As for `add`, or the URL cannot be followed.
     """
@@ -201,7 +201,7 @@ def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) 
         once: A location that no other table may declare, not even one that another process has just added.
 
     Raises:
-        DeclaredError: Another table declares the location.
+        AlreadyDeclaredError: Another table declares the location.
         SettingsError: A value is invalid or the name is taken; the file is left unchanged.
         SourceError: The location is in the project but points out of it, so that it needs trust.
     """

@@ -55,7 +55,7 @@ def run(root: bytes, *arguments: str | bytes) -> bytes:
 
     Raises:
         SourceError: The folder is missing or is not the root of a work tree, git is not installed, or git failed.
-        NoAnswerError: git was silent for too long.
+        GitTimeoutError: git was silent for too long.
     """
     return b"".join(stream(root, *arguments))
 

@@ -125,7 +125,7 @@ def read_hunks(root: bytes, commits: Sequence[str]) -> Iterator[tuple[str, list[
     """Yield the patches of each commit, in git's file order; skip commits that lack a file.
 
     Raises:
-        NoAnswerError: git does not respond.
+        GitTimeoutError: git does not respond.
     """
     remaining, failures = list(commits), 0
     while remaining and failures < _MAX_FAILURES:
@@ -197,7 +197,7 @@ def touched_between(root: bytes, old: str, new: str) -> set[bytes] | None:
     older work makes git list two of its commits in reverse order.
 
     Raises:
-        NoAnswerError: git does not respond.
+        GitTimeoutError: git does not respond.
     """
     try:
         return {path for _, path in _changes(root, f"{old}...{new}")}

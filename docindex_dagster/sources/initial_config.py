@@ -72,7 +72,7 @@ def write_first(folder: Path, text: str) -> Path:
     """Write the config file; never overwrite an existing one.
 
     Raises:
-        DeclaredError: The file exists already.
+        AlreadyDeclaredError: The file exists already.
         OwnershipError: The folder belongs to another user, or other users may write to it.
         OSError: The file cannot be written.
         FullDiskError: No space is left on the device.

@@ -64,7 +64,7 @@ def run(
 
     Raises:
         SourceError: The command failed, or git is not installed.
-        NoAnswerError: The command took too long.
+        GitTimeoutError: The command took too long.
     """
     kept = [name for name in os.environ if name.startswith(_KEPT_VARIABLES)]
     variables = environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
@@ -111,7 +111,7 @@ def update_submodules(checkout: Path, report: Callable[[str], None]) -> None:
     """Fetch the submodules of a checkout at their recorded commits; report those that cannot be fetched.
 
     Raises:
-        SourceError: git cannot list them. NoAnswerError: git takes too long to list them.
+        SourceError: git cannot list them. GitTimeoutError: git takes too long to list them.
     """
     paths = _submodules(checkout)
     if paths:

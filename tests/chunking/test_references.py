@@ -128,7 +128,7 @@ def test_one_parse_serves_both(tmp_path, monkeypatch):
     def fail(*_: object) -> None:
         raise AssertionError("it is parsed again")
 
-    monkeypatch.setattr(references, "code_of", fail)
+    monkeypatch.setattr(references, "parse_code", fail)
 
     assert worker.chunk_files([job(tmp_path, "a.py")], OPTIONS).references["problem"].to_pylist() == [None]
 

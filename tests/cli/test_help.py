@@ -72,6 +72,6 @@ def test_links_to_other_pages_say_how_to_read_them_and_examples_stay(monkeypatch
 
 
 def test_without_pages_the_commands_are_listed(run, monkeypatch):
-    monkeypatch.setattr(installation, "pages_folder", lambda: None)
+    monkeypatch.setattr(installation, "docs_folder", lambda: None)
     output = run("help")
     assert (output.code, "search" in output.out) == (0, True)

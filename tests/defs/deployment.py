@@ -78,7 +78,7 @@ def new_deployment(root: Path, patch: pytest.MonkeyPatch, *, has_files: bool = F
     (root / "notes").mkdir()
     (root / "notes" / "guide.md").write_text(GUIDE)
     shared = Bucket("memory", MemoryStore())
-    patch.setattr(shared_stores, "bucket_of", lambda _: shared)
+    patch.setattr(shared_stores, "configured_bucket", lambda _: shared)
     (root / "dagster").mkdir()
     made = dg.DagsterInstance.local_temp(str(root / "dagster")) if has_files else dg.DagsterInstance.ephemeral()
     with made as instance:

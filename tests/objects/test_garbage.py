@@ -32,7 +32,7 @@ def prepare(bucket: Bucket, layout: Layout, text: str) -> None:
 @pytest.fixture
 def without_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is old."""
-    monkeypatch.setattr(garbage_collection, "LONGEST", timedelta(seconds=-1))
+    monkeypatch.setattr(garbage_collection, "MAX_UNREFERENCED_AGE", timedelta(seconds=-1))
 
 
 @pytest.mark.usefixtures("without_grace")

@@ -23,7 +23,7 @@ KEY = "library/sample"
 @pytest.fixture
 def settings(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Of a search server whose bucket is the one in memory."""
-    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: bucket)
+    monkeypatch.setattr(shared_stores, "configured_bucket", lambda _: bucket)
     return check_settings(tmp_path, {"storage": {"url": "s3://bucket/prefix"}})
 
 
@@ -72,7 +72,7 @@ def test_without_an_answer_the_index_of_before_stays_and_the_user_is_warned(
     with pytest.raises(ObjectStoreError):
         shared_stores.follow(settings, pytest.fail)
     monkeypatch.undo()
-    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: bucket)
+    monkeypatch.setattr(shared_stores, "configured_bucket", lambda _: bucket)
     publish(bucket, publisher, "alpha")
     shared_stores.follow(settings, pytest.fail)
     monkeypatch.setattr(snapshots, "read", fail)
@@ -92,7 +92,7 @@ def test_a_home_in_which_a_publisher_works_is_left_to_it(settings: Settings, buc
 def test_a_home_whose_publication_failed_goes_back_to_what_is_published(
     settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: bucket)
+    monkeypatch.setattr(shared_stores, "configured_bucket", lambda _: bucket)
     publish(bucket, publisher, "alpha")
     with shared_stores.open_for_publishing(settings, None, "a publisher", pytest.fail) as stores:
         chunks = chunks_of({"a.py": ["gamma reads a file"]}, KEY)
@@ -115,7 +115,7 @@ def test_a_server_that_was_killed_as_it_went_over_to_a_generation_does_so_later(
     shared_stores.follow(settings, pytest.fail)
     publish(bucket, publisher, "gamma")
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "write_if_other", kill)
+        patch.setattr(snapshots, "write_if_changed", kill)
         with pytest.raises(KilledError):
             shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 1

@@ -35,7 +35,7 @@ NAMES = ("one", "two")
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     shared = Bucket("memory", MemoryStore())
-    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: shared)
+    monkeypatch.setattr(shared_stores, "configured_bucket", lambda _: shared)
     return shared
 
 

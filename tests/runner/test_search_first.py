@@ -208,7 +208,7 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
             raise ChildProcessError("a process ended")
         return result_of(work)
 
-    monkeypatch.setattr(child_process, "result_of", noted)
+    monkeypatch.setattr(child_process, "run_in_child_process", noted)
     monkeypatch.setattr(graph, "CHUNKS_WORTH_A_PROCESS", 1)
     notices: list[Event] = []
     with new_project(tmp_path / "large") as large, listening(notices.append):

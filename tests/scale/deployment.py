@@ -72,7 +72,7 @@ class Hit:
     score: float
 
 
-class NoAnswerError(Exception):
+class GitTimeoutError(Exception):
     """The search server is not up, or has no index yet."""
 
 
@@ -176,7 +176,7 @@ class Deployment:
         """Ask the search server.
 
         Raises:
-            NoAnswerError: it is not up, or has no index yet.
+            GitTimeoutError: it is not up, or has no index yet.
         """
         connection = http.client.HTTPConnection("127.0.0.1", self.search_port, timeout=_SEARCH_TIMEOUT_S)
         try:
@@ -184,13 +184,13 @@ class Deployment:
             answer = connection.getresponse()
             body = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise NoAnswerError(repr(error)) from error
+            raise GitTimeoutError(repr(error)) from error
         finally:
             connection.close()
         if answer.status == 422 and json.loads(body)["type"] == _NO_SUCH_SOURCE:
             return []
         if answer.status != 200:
-            raise NoAnswerError(f"{answer.status}: {body.decode(errors='replace')[:500]}")
+            raise GitTimeoutError(f"{answer.status}: {body.decode(errors='replace')[:500]}")
         found = json.loads(body)["items"]
         return [Hit(**{name: hit[name] for name in ("chunk_id", "source", "path", "text", "score")}) for hit in found]
 
@@ -201,7 +201,7 @@ class Deployment:
 
     def found_revision(self, repository: Repository) -> int:
         """The revision that searches find of a repository; 0 where it is not there, or no search is answered."""
-        with contextlib.suppress(NoAnswerError):
+        with contextlib.suppress(GitTimeoutError):
             return max(revisions([hit.text for hit in self.stamp(repository)]), default=0)
         return 0
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.scale.deployment import Deployment, NoAnswerError
+from tests.scale.deployment import Deployment, GitTimeoutError
 from tests.scale.repositories import STAMPED, Repository, revisions
 
 _BETWEEN_LOOKS_S = 0.2
@@ -40,7 +40,7 @@ class Watcher:
         begun, newest = time.monotonic(), repository.revision
         try:
             hits = self.deployed.stamp(repository)
-        except NoAnswerError:
+        except GitTimeoutError:
             self.unanswered += 1
             time.sleep(0.2)
             return

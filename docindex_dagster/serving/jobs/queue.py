@@ -154,9 +154,9 @@ class Jobs:
         """Submit a job. If the key was used within a day, return the job that was submitted with it.
 
         Raises:
-            JobsOffError: the server accepts no jobs.
+            JobsDisabledError: the server accepts no jobs.
             LinkError: a folder around the home has become a symbolic link, for example after a pull.
-            UsedKeyError: the key was used with another request.
+            ReusedKeyError: the key was used with another request.
             FullQueueError: too many jobs are waiting.
             SourceError: the source or a path does not exist.
             JobError: the request contains options that exclude each other.
@@ -254,7 +254,7 @@ class Jobs:
         Raises:
             UnknownJobError: no job or run has this id.
             EndedJobError: it has ended.
-            JobsOffError: the server accepts no jobs.
+            JobsDisabledError: the server accepts no jobs.
             LinkError: see `submit`.
             JobError: the process of the other run cannot be reached.
         """

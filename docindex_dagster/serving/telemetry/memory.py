@@ -41,7 +41,7 @@ _STEPS = (
 )
 _REJECTIONS = {
     "LongMessageError": "length",
-    "RateError": "rate",
+    "MessageRateError": "rate",
     "QuotaError": "quota",
     "FullDiskError": "disk",
     "LogError": "log",
