@@ -1,1 +1,1 @@
-"""How the static model is made: from a list of repositories to the weights in the package."""
+"""Training of the static model, from a list of repositories to the weights in the package."""

@@ -1,9 +1,9 @@
-"""Make the static model: from the corpus to the weights in the package.
+"""Train the static model, from the corpus to the weights in the package.
 
     python -m training BUILD [--mirrors FOLDER] [--benchmarks FOLDER...] [--commits]
 
-Each step leaves its result in BUILD and is not done again: pairs of each repository, the vocabulary, the tokens of all
-pairs, the rows after each epoch. The same seed gives the same weights.
+Each step writes its result to BUILD and is skipped if the result exists: the pairs of each repository, the vocabulary,
+the tokens of all pairs, and the rows after each epoch. The same seed gives the same weights.
 """
 
 import argparse
@@ -29,14 +29,14 @@ _TOKENS = 30_000
 
 
 def main() -> None:
-    """Make what is missing, one step after the other."""
+    """Run the steps whose results are missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=Path, help="A folder for what the steps leave.")
-    parser.add_argument("--mirrors", type=Path, help="Bare clones OWNER+NAME/repo; missing ones are cloned into it.")
+    parser.add_argument("build", type=Path, help="Folder for the results of the steps.")
+    parser.add_argument("--mirrors", type=Path, help="Folder of bare clones OWNER+NAME/repo; missing ones are added.")
     parser.add_argument(
-        "--benchmarks", type=Path, action="append", default=[], help="Checkouts: no pair may repeat one."
+        "--benchmarks", type=Path, action="append", default=[], help="Checkout whose text is excluded from the pairs."
     )
-    parser.add_argument("--commits", action="store_true", help="Pairs of commits and what they changed, too.")
+    parser.add_argument("--commits", action="store_true", help="Also make pairs of commits and changed passages.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
@@ -58,7 +58,7 @@ def main() -> None:
 def _make_tokens(
     build: Path, benchmarks: list[Path], seed: int, report: Callable[[str], None]
 ) -> tuple[list[str], Data]:
-    """The vocabulary, and the pairs as tokens."""
+    """Return the vocabulary, and the pairs as tokens."""
     queries, passages, others = build / "queries.npz", build / "passages.npz", build / "others.npz"
     if not others.exists():
         pairs = read_pairs(build / "pairs", seed, benchmarks)

@@ -1,4 +1,4 @@
-"""The pairs of all repositories of the corpus, made in several processes."""
+"""Collection of pairs from all repositories of the corpus, in several processes."""
 
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -19,21 +19,21 @@ _REPOSITORIES_OF_A_WORKER = 8
 
 
 class Corpus(NamedTuple):
-    """Where pairs are written, where the clones are, and what decides which pairs there are."""
+    """Folders of pairs and clones, and the options that select pairs."""
 
     folder: Path
     mirrors: Path
     seed: int
-    commits: bool  # whether there are pairs of the history, too
+    commits: bool  # whether to add pairs from the history
 
 
 def make_pairs(corpus: Corpus, workers: int, report: Callable[[str], None]) -> None:
-    """The pairs of each repository, in a file of its own."""
+    """Write the pairs of each repository to a separate file."""
     corpus.folder.mkdir(parents=True, exist_ok=True)
     exclusions = read_exclusions(_EXCLUSIONS)
     missing = [entry for entry in read_corpus(_CORPUS) if not _file(corpus, entry).exists()]
     jobs = [(corpus, entry, exclusions.get(entry.repository, ())) for entry in missing]
-    # Workers are replaced now and then, since parsers keep the memory of the largest file that they saw.
+    # Replace workers regularly, since parsers keep the memory that the largest file needed.
     with get_context("spawn").Pool(workers, maxtasksperchild=_REPOSITORIES_OF_A_WORKER) as pool:
         for done, (name, count) in enumerate(pool.imap_unordered(_write_pairs, jobs), start=1):
             report(f"{done} of {len(missing)}  {name}: {count:,} pairs")

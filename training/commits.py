@@ -1,7 +1,7 @@
-"""Pairs of what a change is called and the passage of a changed file that speaks of it most, from the history.
+"""Pairs of the title of a change and the passage of a changed file that shares the most words with it.
 
-Which commits and pull requests say what they changed is decided as for questions to learn ranking from
-(`training/labels`); here each has a passage in the place of a file.
+Commits and pull requests are selected by the rules for questions that train ranking (`training/labels`). Here, each
+answer is a passage instead of a file.
 """
 
 import random
@@ -22,12 +22,12 @@ from training.labels.checkout import Checkout, File
 from training.labels.questions import Question, content_words, distinct
 from training.pairs import DOCUMENTS, LOADERS, PASSAGE, SCHEMA, header_of, under
 
-_LARGEST = 200_000  # characters of a file: of a larger one, it is hardly known which passage is meant
+_LARGEST = 200_000  # characters of a file; in larger files, the right passage is too uncertain
 _SHARE_OF_HEADERS = 0.75
 
 
 class _Passage(NamedTuple):
-    """A chunk, the line that is embedded before it, and the words of both."""
+    """A chunk, the header line that is embedded with it, and the words of both."""
 
     place: str
     text: str
@@ -35,9 +35,9 @@ class _Passage(NamedTuple):
 
 
 def commit_pairs(mirror: Path, revision: str, folder: Path, seed: int) -> pa.Table:
-    """The pairs of the history that leads to the revision that is checked out in a folder, in `training.pairs.SCHEMA`.
+    """Return the pairs of the history of a checked-out revision, in `training.pairs.SCHEMA`.
 
-    The same seed gives the same ones.
+    The same seed gives the same pairs.
 
     Raises:
         CalledProcessError: git cannot read the history.
@@ -69,7 +69,7 @@ def _rows(chance: random.Random, checkout: Checkout, asked: Iterable[Question]) 
 
 
 def _passages(file: File, text: str) -> Iterator[tuple[str, str]]:
-    """The chunks of a file, each with the line that is embedded before it."""
+    """Yield the chunks of a file, each with the header line that is embedded with it."""
     if len(text) > _LARGEST:
         return
     if file.source_type == "doc":
@@ -84,7 +84,7 @@ def _passages(file: File, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _best(chance: random.Random, query: str, passages: Sequence[_Passage]) -> _Passage | None:
-    """The passage with the most words of a question, of several one of them; None where none has any."""
+    """Return a random one of the passages that share the most words with a question; None if no word is shared."""
     asked = content_words(query)
     shared = [len(asked & passage.words) for passage in passages]
     most = max(shared, default=0)

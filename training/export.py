@@ -1,4 +1,4 @@
-"""Writing the rows as the package carries them."""
+"""Serialization of the rows in the format of the package."""
 
 import hashlib
 import io
@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 
 from docindex_dagster.embedding.static import FILE
 
-_STEPS = 127  # of a value, to either side
+_STEPS = 127  # quantization steps of a value, in each direction
 
 
 def export(tokens: Sequence[str], rows: NDArray[np.float32]) -> tuple[int, str]:
-    """Put the weights into the package; their bytes, and the hash that `embedding/static.py` has to name."""
+    """Write the weights into the package.
+
+    Returns:
+        Their size in bytes, and the SHA-256 hash that `embedding/static.py` must name.
+    """
     data = as_bytes(tokens, rows)
     with as_file(files("docindex_dagster.embedding")) as folder:
         (folder / FILE).write_bytes(data)
@@ -22,7 +26,7 @@ def export(tokens: Sequence[str], rows: NDArray[np.float32]) -> tuple[int, str]:
 
 
 def as_bytes(tokens: Sequence[str], rows: NDArray[np.float32]) -> bytes:
-    """The file for tokens and their rows, float32 (tokens, 256), whose values become steps of a scale of their row."""
+    """Serialize tokens and their rows, float32 (tokens, 256), quantized to int8 with one scale per row."""
     scales = np.maximum(np.abs(rows).max(axis=1) / _STEPS, np.finfo(np.float16).tiny).astype(np.float16)
     steps = np.rint(rows / scales.astype(np.float32)[:, None]).clip(-_STEPS, _STEPS).astype(np.int8)
     file = io.BytesIO()

@@ -1,6 +1,6 @@
 """Check the licences of the training corpus against its table, and print the table as Markdown.
 
-The licences of a repository are read from the files at its top level, each recognised by sentences that only it has.
+The files at the top level of a repository contain its licences. Each licence is recognised by sentences unique to it.
 """
 
 import argparse
@@ -36,7 +36,7 @@ ALLOWED = frozenset(
 )
 
 _LICENCE_FILE = re.compile(r"(?:\w+-)?(?:licen[sc]es?|copying|unlicen[sc]e)(?:[-_.].*)?", re.IGNORECASE)
-_POINTER = 80  # so few words are no licence, but say which of the others holds
+_POINTER = 80  # words; shorter files are not licences, but refer to one
 _NOT_WORDS = re.compile(r"[^a-z0-9.+]+")
 _MIT = "permission is hereby granted free of charge to any person obtaining a copy of this"
 _MIT_NOTICE = "or substantial portions of the"
@@ -49,14 +49,14 @@ _ISC_NOTICE = "provided that the above copyright notice and this permission noti
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What tells a licence: every phrase of `needs` and none of `lacks` stands in its text."""
+    """Phrases that identify a licence: its text contains all of `needs` and none of `lacks`."""
 
     licence: str
     needs: tuple[str, ...]
     lacks: tuple[str, ...] = ()
 
     def is_in(self, text: str) -> bool:
-        """Tell whether the normalised text has this sign."""
+        """Return whether the normalised text matches."""
         return all(phrase in text for phrase in self.needs) and not any(phrase in text for phrase in self.lacks)
 
 
@@ -90,7 +90,7 @@ _SIGNS = (
     Sign("Zlib", ("the origin of this software must not be misrepresented", "altered source versions must be")),
     Sign("PSF-2.0", ("python software foundation license version 2",)),
     Sign("PostgreSQL", (_HPND, "for any purpose without fee and without a written agreement is hereby granted")),
-    # What is not allowed, so that it is reported by its name.
+    # Licences that are not allowed, to report them by name.
     Sign("GPL", ("gnu general public license",)),
     Sign("LGPL", ("gnu lesser general public license",)),
     Sign("LGPL", ("gnu library general public license",)),
@@ -120,12 +120,12 @@ _SIGNS = (
 
 
 def normalise(text: str) -> str:
-    """Return the words of a text in lower case, a space between them, whatever its lines and punctuation."""
+    """Return the words of a text in lower case, separated by single spaces, without punctuation."""
     return _NOT_WORDS.sub(" ", text.lower())
 
 
 def recognise(text: str) -> frozenset[str]:
-    """Return the licences that a text has the characteristic sentences of."""
+    """Return the licences whose characteristic sentences occur in a text."""
     words = normalise(text)
     return frozenset(sign.licence for sign in _SIGNS if sign.is_in(words))
 
@@ -136,14 +136,14 @@ def named_by(expression: str) -> frozenset[str]:
 
 
 def problems_of(entry: Entry, mirrors: Path, never: Iterable[str]) -> list[str]:
-    """Return what is wrong with a row; nothing if its licence files are as it says and all of them are allowed."""
+    """Return the problems of a row; none if its licence files match the table and are allowed."""
     found = _of_never_list(entry.repository, never)
     named = named_by(entry.licence)
     found += [f"{licence} is not an allowed licence" for licence in sorted(named - ALLOWED)]
     try:
         texts = _licence_texts(mirrors / entry.repository.replace("/", "+") / "repo", entry.revision)
     except subprocess.CalledProcessError as error:
-        return [*found, f"git cannot read it: {error.stderr.decode(errors='replace').strip()}"]
+        return [*found, f"git cannot read the repository: {error.stderr.decode(errors='replace').strip()}"]
     if not texts:
         return [*found, "no licence file at the top level"]
     recognised: set[str] = set()
@@ -154,7 +154,7 @@ def problems_of(entry: Entry, mirrors: Path, never: Iterable[str]) -> list[str]:
             found.append(f"{name}: no known licence recognised")
         found += [f"{name}: {licence} is not an allowed licence" for licence in sorted(licences - ALLOWED)]
         found += [f"{name}: {licence} is not in the table" for licence in sorted((licences & ALLOWED) - named)]
-    return found + [f"{licence} stands in the table and in no licence file" for licence in sorted(named - recognised)]
+    return found + [f"{licence} is in the table but not in any licence file" for licence in sorted(named - recognised)]
 
 
 def _of_never_list(repository: str, never: Iterable[str]) -> list[str]:
@@ -168,7 +168,7 @@ def _of_never_list(repository: str, never: Iterable[str]) -> list[str]:
 
 
 def _licence_texts(mirror: Path, revision: str) -> dict[str, str]:
-    """Return the text of each licence file at the top level of a revision, or else of its folder of licences."""
+    """Return the texts of the licence files at the top level of a revision, or else in its folder of licences."""
     files = {name: kind for name, kind in _entries(mirror, revision).items() if _LICENCE_FILE.fullmatch(name)}
     if "blob" not in files.values():
         files = {
@@ -186,7 +186,7 @@ def _entries(mirror: Path, tree: str) -> dict[str, str]:
 
 
 def _text(mirror: Path, revision: str, name: str) -> str:
-    """Return the text of a file; a symbolic link is followed once."""
+    """Return the text of a file, following a symbolic link once."""
     mode = git(mirror, "ls-tree", revision, name).split()[0]
     text = git(mirror, "show", f"{revision}:{name}").decode(errors="replace")
     if mode != b"120000":
@@ -210,7 +210,7 @@ def read_corpus(path: Path) -> list[Entry]:
 
 
 def out_of_order(entries: Sequence[Entry]) -> list[str]:
-    """Return the complaints about rows that are there twice or not in the order of their names."""
+    """Return the problems with duplicate or unsorted rows."""
     names = [entry.repository.lower() for entry in entries]
     doubled = [f"{name}: twice in the table" for name, rows in groupby(sorted(names)) if len(list(rows)) > 1]
     return doubled if names == sorted(names) else [*doubled, "the table is not sorted by repository"]
@@ -234,11 +234,11 @@ def as_markdown(entries: Sequence[Entry]) -> str:
 
 
 def main() -> int:
-    """Check the corpus; print its table, or on standard error what is wrong."""
+    """Check the corpus and print its table, or print the problems to standard error."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path, help="CSV with the columns repository, revision and licence")
     parser.add_argument("mirrors", type=Path, help="folder with a bare repository OWNER+NAME/repo for each row")
-    parser.add_argument("never", type=Path, help="repositories never to train on, one OWNER/NAME a line")
+    parser.add_argument("never", type=Path, help="repositories never to train on, one OWNER/NAME per line")
     arguments = parser.parse_args()
     entries = read_corpus(arguments.corpus)
     never = [line.strip() for line in arguments.never.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""The repositories of the corpus: bare clones that hold one revision with its history, and what of it is read."""
+"""Bare clones of the repositories of the corpus, and the files that are read from them."""
 
 import csv
 import os
@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 
 from training.licences import Entry, git
 
-_LARGEST = 300_000  # bytes: larger files are data
+_LARGEST = 300_000  # bytes; larger files are data
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class _Blob:
 
 
 def read_exclusions(path: Path) -> Mapping[str, tuple[str, ...]]:
-    """By repository, the paths in it that are left out; one that ends in a slash is a folder.
+    """Return the excluded paths of each repository; paths of folders end with a slash.
 
-    What stands under another licence than the rest, was taken from elsewhere, translated or generated.
+    Excluded files have another licence, or were copied from elsewhere, translated or generated.
     """
     found = defaultdict[str, list[str]](list)
     with path.open(encoding="utf-8", newline="") as file:
@@ -33,10 +33,10 @@ def read_exclusions(path: Path) -> Mapping[str, tuple[str, ...]]:
 
 
 def mirror_of(folder: Path, entry: Entry) -> Path:
-    """The bare clone of a repository, made if it is not there: one revision with the history that leads to it.
+    """Return the bare clone of a repository, with one revision and its history; clone it if it is missing.
 
     Raises:
-        CalledProcessError: the revision cannot be had.
+        CalledProcessError: the revision cannot be fetched.
     """
     path = folder / entry.repository.replace("/", "+") / "repo"
     if not _has(path, entry.revision) or _is_shallow(path):
@@ -54,7 +54,7 @@ def check_out(
     excluded: tuple[str, ...],
     wanted: Callable[[str], bool] = lambda _path: True,
 ) -> None:
-    """Write the files of a revision into a folder: no links, nothing large. An object that is missing is left out."""
+    """Write the files of a revision to a folder, without links, large files and missing objects."""
     blobs = [
         blob
         for blob in _blobs(mirror, revision)
@@ -76,7 +76,7 @@ def _has(mirror: Path, revision: str) -> bool:
 
 
 def _is_shallow(path: Path) -> bool:
-    """Whether git cut the history of a clone off."""
+    """Return whether the history of a clone is truncated."""
     return (path / "shallow").exists()
 
 
@@ -95,7 +95,7 @@ def _is_excluded(path: str, excluded: tuple[str, ...]) -> bool:
 
 
 def _contents(process: "subprocess.Popen[bytes]") -> Iterator[bytes | None]:
-    """What `git cat-file --batch` writes: id, type, size and then the bytes, or a line that says it is missing."""
+    """Parse the output of `git cat-file --batch`: ID, type, size and content, or a line for a missing object."""
     out = process.stdout
     while out is not None and (line := out.readline()):
         match line.split():
@@ -107,7 +107,7 @@ def _contents(process: "subprocess.Popen[bytes]") -> Iterator[bytes | None]:
 
 
 def _write(target: Path, path: bytes, data: bytes) -> None:
-    """Write a file below a folder, unless its path leads out of it, as no path of a sound tree does."""
+    """Write a file below a folder, unless its path leads out of it, which happens only in corrupt trees."""
     parts = path.split(b"/")
     if b".." in parts or path.startswith(b"/"):
         return

@@ -1,8 +1,8 @@
 """Pairs of a query and the passage that answers it, from one repository.
 
-What people wrote about code stands beside it: docstrings and comments above it, names, headings, paths. Each pair takes
-such words away from the passage that they are about, so that a model has to know what belongs together. Passages are
-what the project's own parser and chunker find, under the line that is embedded before them.
+The words that people wrote about code are close to it: docstrings, comments, names, headings and paths. Each pair
+removes these words from the passage that they describe, so that a model has to learn the connection. Passages come
+from docindex's own parser and chunker, with the header line that is embedded with them.
 """
 
 import random
@@ -31,10 +31,10 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
 
 Kind = Literal["docstring", "name", "comment", "path", "chunk", "heading", "sentence", "commit"]
-DOCUMENTS = "documents"  # in the place of a language
+DOCUMENTS = "documents"  # replaces the language of code
 SCHEMA = pa.schema([(name, pa.string()) for name in ("kind", "query", "passage", "language")])
 
-# At most so many of one repository and language, so that none speaks for all.
+# Maximum per repository and language, so that none dominates.
 _MOST: dict[Kind, int] = {
     "docstring": 9000,
     "name": 5000,
@@ -44,11 +44,11 @@ _MOST: dict[Kind, int] = {
     "heading": 9000,
     "sentence": 7000,
 }
-_READ_BYTES = 25_000_000  # of one repository
+_READ_BYTES = 25_000_000  # per repository
 PASSAGE = 4000  # characters
 _QUERY = 400
 LOADERS = frozenset(["markdown", "mdx", "rst", "asciidoc", "notebook"])
-# What was not written for this repository, or tells nothing about code.
+# Paths of files that were not written for the repository, or that do not describe code.
 _LEFT_OUT = re.compile(
     r"(?:^|/)(?:changelog|changes|history|news|releases?|licen[sc]e|copying|authors|contributors|third.?party|vendor(?:ed)?|"
     r"external|node_modules|gen(?:erated)?|locales?|i18n|tests?|specs?|fixtures|testdata|__snapshots__|migrations)"
@@ -78,7 +78,7 @@ class Pair:
 
 
 def pairs_of(folder: Path, name: str, seed: int) -> pa.Table:
-    """The pairs of the repository that is checked out in a folder, in `SCHEMA`. The same seed gives the same ones."""
+    """Return the pairs of a checked-out repository, in `SCHEMA`. The same seed gives the same pairs."""
     chance = random.Random(f"{seed} {name}")  # noqa: S311 nothing secret
     files = [row for row in discover(Source("library/x", "library", "x", folder)).to_pylist() if _is_wanted(row)]
     chance.shuffle(files)
@@ -131,7 +131,7 @@ def _of_code(chance: random.Random, path: str, text: str, language: str) -> Iter
 
 
 def _of_symbol(chance: random.Random, path: str, symbol: Symbol, source: str) -> Iterator[Pair]:
-    """What a definition says of itself, and its name, each with the rest of it."""
+    """Yield the docstring and the name of a definition, each with the rest of the definition."""
     body = source
     if symbol.docstring:
         prose = prose_of(symbol.docstring)
@@ -148,7 +148,7 @@ def _of_symbol(chance: random.Random, path: str, symbol: Symbol, source: str) ->
 
 
 def _of_comments(chance: random.Random, path: str, text: str, comments: "Sequence[Node]") -> Iterator[Pair]:
-    """Comments on lines of their own, each with the lines that follow."""
+    """Yield comments on separate lines, each with the lines that follow."""
     lines = text.split("\n")
     for group in _groups(text.encode(), comments):
         first, last = group[0].start_point.row, group[-1].end_point.row
@@ -164,7 +164,7 @@ def _of_comments(chance: random.Random, path: str, text: str, comments: "Sequenc
 
 
 def _groups(data: bytes, comments: "Sequence[Node]") -> "Iterator[list[Node]]":
-    """Comments that begin their lines, those on lines that follow each other together."""
+    """Yield comments that start their lines, grouped if their lines are adjacent."""
     group: list[Node] = []
     for node in comments:
         if data[data.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte].strip():
@@ -198,7 +198,7 @@ def _of_document(chance: random.Random, row: dict[str, str], text: str) -> Itera
 
 
 def _of_sentence(chance: random.Random, header: str, body: str) -> Iterator[Pair]:
-    """The first sentence of a paragraph, with all else that stands in its section."""
+    """Yield the first sentence of a paragraph with the rest of its section."""
     paragraphs = [part for part in _PARAGRAPH.split(body) if len(part.strip()) > 60]  # noqa: PLR2004 characters
     prose = [part for part in paragraphs if not _MARKUP.match(part)]
     if len(paragraphs) > 1 and prose:
@@ -213,7 +213,7 @@ def _of_sentence(chance: random.Random, header: str, body: str) -> Iterator[Pair
 
 
 def _of_chunks(chance: random.Random, path: str, chunks: Sequence[str], places: Sequence[str]) -> Iterator[Pair]:
-    """The words of a path with a passage of the file, and passages with their neighbours."""
+    """Yield the words of a path with a passage of the file, and passages with their neighbors."""
     if not chunks:
         return
     parts = (path.rpartition(".")[0] or path).split("/")
@@ -230,27 +230,27 @@ def _of_chunks(chance: random.Random, path: str, chunks: Sequence[str], places: 
 
 
 def header_of(*parts: str) -> str:
-    """The line that is embedded before a passage, of the parts that are not empty."""
+    """Return the header line that is embedded with a passage, made of the parts that are not empty."""
     return " ".join(part for part in parts if part)
 
 
 def under(chance: random.Random, share: float, header: str, text: str) -> str:
-    """A text, in a share of cases under the line that is embedded before it, since a model must do without it too."""
+    """Return a text with its header line in a share of cases, since a model must also work without it."""
     return f"{header}\n{text}" if chance.random() < share else text
 
 
 def split_name(name: str) -> str:
-    """The words of a name, a space between them."""
+    """Return the words of a name, separated by spaces."""
     return " ".join(word.decode() for word in words([name]).values.to_pylist())
 
 
 def first_sentence(text: str) -> str:
-    """A text up to the end of its first sentence or paragraph."""
+    """Return a text up to the end of its first sentence or paragraph."""
     return _SENTENCE_END.split(text.strip(), maxsplit=1)[0].strip()
 
 
 def prose_of(docstring: str) -> str:
-    """What a docstring says in sentences: up to the first tag or list of parameters."""
+    """Return the prose of a docstring, up to the first tag or list of parameters."""
     lines: list[str] = []
     for line in docstring.splitlines():
         if _TAG.match(line):
@@ -262,12 +262,12 @@ def prose_of(docstring: str) -> str:
 
 
 def without_subject(sentence: str, name: str) -> str:
-    """`Foo is a cache of bars` says of what is called Foo that it is a cache of bars."""
+    """Remove the subject of a sentence if it is the name: `Foo is a cache of bars` becomes `a cache of bars`."""
     subject = rf"(?:the )?`?{re.escape(name)}`?\b(?:\(\))?\s*[:,-]?\s*(?:is |are |will )?"
     return re.sub(subject, "", sentence, count=1, flags=re.IGNORECASE) if name else sentence
 
 
 def _without_lines(source: str, docstring: str) -> str:
-    """Source without the lines that are, but for marks of comments, those of its docstring."""
+    """Return source code without the lines of its docstring, ignoring comment markers."""
     written = {line.strip(_MARKS) for line in docstring.splitlines()} - {""}
     return "\n".join(line for line in source.splitlines() if line.strip(_MARKS) not in written)

@@ -1,4 +1,4 @@
-"""Which of all pairs the model is trained on, and the check that none of them is taken from a benchmark."""
+"""Selection of training pairs, without those that repeat a benchmark."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
 from training.pairs import DOCUMENTS
 
-# At most so many of a kind in one language, so that none is all that the model sees.
+# Maximum per kind and language, so that none dominates the training.
 _MOST_OF_CODE = {
     "docstring": 60_000,
     "name": 40_000,
@@ -26,17 +26,17 @@ _MOST_OF_CODE = {
 }
 _MOST_OF_DOCUMENTS = {"heading": 150_000, "sentence": 120_000, "path": 15_000, "chunk": 60_000, "commit": 60_000}
 _LONG_LINE = 40  # characters
-_SHARED = 0.4  # a passage of which more lines stand in a benchmark is left out
+_SHARED = 0.4  # passages with a larger share of lines from a benchmark are excluded
 _SPACES = re.compile(r"\s+")
 
 
 def read_pairs(folder: Path, seed: int, benchmarks: Iterable[Path] = ()) -> pa.Table:
-    """The pairs of all repositories, each in a file `OWNER+NAME.parquet`, with their `repository`.
+    """Return the pairs of all repositories with the column `repository`, from files `OWNER+NAME.parquet`.
 
     Args:
-        folder: of the files.
-        seed: of the choice where there are too many.
-        benchmarks: folders of repositories that the model is judged by; pairs that repeat them are left out.
+        folder: the folder with the files.
+        seed: seed of the sample if there are too many pairs.
+        benchmarks: repositories that evaluate the model; pairs that repeat their text are excluded.
     """
     files = sorted(folder.glob("*.parquet"))
     tables = [pq.read_table(file) for file in files]
@@ -58,7 +58,7 @@ def _chosen(pairs: pa.Table, chance: np.random.Generator) -> Iterator[np.ndarray
 
 
 def _clean(pairs: pa.Table, benchmarks: Iterable[Path]) -> pa.Table:
-    """The pairs whose passages do not repeat what stands in a benchmark."""
+    """Return the pairs whose passages do not repeat a benchmark."""
     known = {line for folder in benchmarks for line in _lines_of(folder)}
     if not known:
         return pairs

@@ -1,4 +1,4 @@
-"""The tokens of all pairs, as the arrays that training reads."""
+"""Tokens of all pairs, in the arrays that training reads."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ _BATCH = 4000  # texts
 
 
 def tokenize(texts: pa.ChunkedArray, vocabulary: Sequence[str], most: int) -> Bags:
-    """The tokens of texts, of each the first `most`."""
+    """Return the first `most` tokens of each text."""
     model = StaticModel(vocabulary, np.empty((len(vocabulary), 0), np.float32))
     tokens, weights, begins = [], [], [np.zeros(1, np.int64)]
     for start in range(0, len(texts), _BATCH):
@@ -26,7 +26,7 @@ def tokenize(texts: pa.ChunkedArray, vocabulary: Sequence[str], most: int) -> Ba
 
 
 def chosen(bags: Bags, rows: NDArray[np.int64]) -> Bags:
-    """The tokens of some texts."""
+    """Return the tokens of some of the texts."""
     counts = bags.begins[rows + 1] - bags.begins[rows]
     begins = np.cumsum(counts) - counts
     places = np.arange(counts.sum()) - np.repeat(begins, counts) + np.repeat(bags.begins[rows], counts)
@@ -34,11 +34,11 @@ def chosen(bags: Bags, rows: NDArray[np.int64]) -> Bags:
 
 
 def save(bags: Bags, path: Path) -> None:
-    """Write the tokens of texts."""
+    """Write the tokens of texts to a file."""
     np.savez(path, tokens=bags.tokens, weights=bags.weights, begins=bags.begins)
 
 
 def load(path: Path) -> Bags:
-    """Read what `save` wrote."""
+    """Read a file that `save` wrote."""
     with np.load(path) as arrays:
         return Bags(arrays["tokens"], arrays["weights"], arrays["begins"])

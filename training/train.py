@@ -1,7 +1,7 @@
-"""Training the rows: queries near the passages that answer them, away from the others of the same repository.
+"""Training of the rows, which moves queries close to their answers and away from other passages of the repository.
 
-InfoNCE (van den Oord et al. 2018, arXiv:1807.03748) in both directions, over blocks of pairs of one repository each, so
-the negatives of a query are what a search in that repository has to rank below its answer.
+The loss is InfoNCE (van den Oord et al. 2018, arXiv:1807.03748) in both directions. Each block has pairs of only one
+repository, so the negatives of a query are passages that a search there must rank below its answer.
 """
 
 import math
@@ -20,23 +20,23 @@ from training.tokens import chosen
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What decides the result, besides the pairs."""
+    """Hyperparameters of the training."""
 
     seed: int = 0
     dimension: int = 256
     epochs: int = 3
-    block: int = 256  # pairs of one repository that are distinguished from each other
-    blocks: int = 8  # a step
-    rate: float = 0.01  # of learning, at its highest
+    block: int = 256  # pairs of one repository that are contrasted with each other
+    blocks: int = 8  # per step
+    rate: float = 0.01  # peak learning rate
     warm_up: float = 0.05  # share of the steps
-    scale: float = 20.0  # of cosines
-    backward: float = 0.25  # share of the loss that is from passages to queries
-    spread: float = 0.1  # of the rows at the start
+    scale: float = 20.0  # factor of the cosines
+    backward: float = 0.25  # share of the loss from passages to queries
+    spread: float = 0.1  # standard deviation of the initial rows
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The pairs as training reads them. Equal hashes are of equal texts."""
+    """Pairs in the form that training reads. Equal texts have equal hashes."""
 
     queries: Bags
     passages: Bags
@@ -46,13 +46,13 @@ class Data:
 
 
 def train(data: Data, tokens: int, recipe: Recipe, state: Path, report: Callable[[str], None]) -> NDArray[np.float32]:
-    """The rows, shape (tokens, dimension).
+    """Train the rows, and return them with the shape (tokens, dimension).
 
-    After each epoch what is needed to go on is written to `state`, and taken from there if it is there. Each epoch
-    draws from a seed of its own, so that it makes no difference where training was interrupted.
+    Each epoch ends with a checkpoint in `state`, from which an interrupted training resumes. Each epoch has its own
+    seed, so an interruption does not change the result.
     """
     torch.manual_seed(recipe.seed)
-    torch.set_num_threads(1)  # several add up in another order, which shows in the last digits
+    torch.set_num_threads(1)  # with several threads, the order of additions varies, and so do the last digits
     torch.use_deterministic_algorithms(mode=True)
     rows = torch.nn.Parameter(torch.randn(tokens, recipe.dimension) * recipe.spread)
     optimizer = torch.optim.Adam([rows], lr=recipe.rate, betas=(0.9, 0.98), fused=True)
@@ -75,7 +75,7 @@ def train(data: Data, tokens: int, recipe: Recipe, state: Path, report: Callable
 
 
 def _resume(state: Path, rows: torch.nn.Parameter, optimizer: torch.optim.Optimizer) -> int:
-    """Go back to where training was interrupted; the number of epochs that are done."""
+    """Restore the checkpoint, and return the number of finished epochs."""
     if not state.exists():
         return 0
     saved = torch.load(state, weights_only=True)
@@ -85,7 +85,7 @@ def _resume(state: Path, rows: torch.nn.Parameter, optimizer: torch.optim.Optimi
 
 
 def _steps(repositories: NDArray[np.int64], recipe: Recipe, chance: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """The pairs of each step: whole blocks, each of one repository, in a random order."""
+    """Yield the pairs of each step: full blocks of one repository each, in random order."""
     order = chance.permutation(len(repositories))
     order = order[np.argsort(repositories[order], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(repositories[order])) + 1)
@@ -100,7 +100,7 @@ def _steps(repositories: NDArray[np.int64], recipe: Recipe, chance: np.random.Ge
 
 
 def _rate(epochs: float, recipe: Recipe) -> float:
-    """Of the highest rate: up over the first steps, then down in a line."""
+    """Return the share of the peak learning rate: a warm-up, then a linear decay."""
     done = epochs / recipe.epochs
     if done < recipe.warm_up:
         return max(done / recipe.warm_up, 0.01)
@@ -112,7 +112,7 @@ def _loss(rows: torch.nn.Parameter, data: Data, pairs: NDArray[np.int64], recipe
     queries = _embed(rows, data.queries, pairs).view(*shape, -1)
     passages = _embed(rows, data.passages, pairs).view(*shape, -1)
     cosines = torch.bmm(queries, passages.transpose(1, 2)) * recipe.scale
-    # Whoever asks the same, or is answered the same, is no wrong answer.
+    # Pairs with the same query or the same passage are not negatives of each other.
     is_other = ~torch.eye(recipe.block, dtype=torch.bool)
     is_same = _equal(data.query_hashes[pairs], shape) | _equal(data.passage_hashes[pairs], shape)
     cosines = cosines.masked_fill(is_same & is_other, -math.inf)

@@ -1,4 +1,4 @@
-"""The tokens of the model: WordPiece over the words of the pairs."""
+"""Vocabulary of the model: WordPiece tokens of the words of the pairs."""
 
 from collections import Counter
 
@@ -12,14 +12,14 @@ from docindex_dagster.core.tokenizer import words
 _SAMPLE = 400_000  # pairs
 _TEXT = 2000  # characters of each text
 _BATCH = 2000  # texts
-_FREQUENCY = 20  # rarer words are made of pieces
+_FREQUENCY = 20  # rarer words are split into pieces
 _ALPHABET = 1500  # characters, with and without `##`
 _LONGEST = 40  # bytes of a word
 _UNKNOWN = "[UNK]"
 
 
 def learn(pairs: pa.Table, size: int, seed: int) -> list[str]:
-    """The tokens, at most `size`, those that go on inside a word with `##` before them."""
+    """Return at most `size` tokens; tokens that continue a word start with `##`."""
     counts = _count(pairs, seed)
     tokenizer = Tokenizer(models.WordPiece(unk_token=_UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -30,7 +30,7 @@ def learn(pairs: pa.Table, size: int, seed: int) -> list[str]:
         limit_alphabet=_ALPHABET,
         show_progress=False,
     )
-    # The order is that of the words, and the trainer takes the first of equals.
+    # Words are sorted, because the trainer breaks ties by order.
     tokenizer.train_from_iterator((_repeated(word, counts[word]) for word in sorted(counts)), trainer=trainer)
     by_id = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     return [token for token, _ in by_id if token != _UNKNOWN]
@@ -50,6 +50,6 @@ def _count(pairs: pa.Table, seed: int) -> Counter[str]:
 
 
 def _repeated(word: str, count: int) -> str:
-    """A text with a word as often as it counts. What is frequent is a token anyhow, and is repeated less."""
+    """Repeat a word as often as it occurs; very frequent words less often, since they become tokens anyway."""
     full = 5000
     return " ".join([word] * (count if count < full else full + (count - full) // 20))

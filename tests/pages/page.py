@@ -1,12 +1,12 @@
-"""Read the examples of a page: files to write, and commands with the output that they print.
+"""Reader of the examples of a page: files to write, and commands with their output.
 
-A page shows commands in blocks of the language `console`. A line that starts with `$ ` is a command, and the lines
-below it are its output. In the output, `…` matches any text, and a line with only `…` matches any lines. A comment
-above a block, which readers do not see, says what else to do with it:
+Commands are in blocks of the language `console`. A line that starts with `$ ` is a command, which continues on lines
+that start with `> ` or follow a backslash. The other lines are its output: `…` matches any text in a line, and a line
+with only `…` matches any lines. A comment above a block, which readers do not see, gives an instruction:
 
     <!-- write FILE -->        write the block to a file
     <!-- append FILE -->       append the block to a file
-    <!-- not run: REASON -->   check the options of its commands, and run none of them
+    <!-- not run: REASON -->   check the options of its commands without running them
     <!-- in FOLDER -->         run the commands of this block and the following ones in a folder
 """
 
@@ -37,8 +37,8 @@ class Command:
     """A shell command and the output that the page shows.
 
     Attributes:
-        runs: false if the page says that the command is not run.
-        folder: where it runs, relative to the sandbox; empty for the folder of the command before it.
+        runs: false if the page marks the command as `not run`.
+        folder: working directory, relative to the home; empty to stay in that of the previous command.
     """
 
     line: int
@@ -49,7 +49,7 @@ class Command:
 
 
 def read_examples(page: Path) -> Iterator[File | Command]:
-    """Return the examples of a page in their order."""
+    """Yield the examples of a page in order."""
     content = page.read_text("utf-8")
     for block in _BLOCK.finditer(content):
         line = content.count("\n", 0, block.start("body")) + 1

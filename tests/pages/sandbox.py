@@ -1,4 +1,4 @@
-"""Run the examples of a page as a new user would, in a folder with the example repository."""
+"""Sandbox that runs the examples of a page as a new user would, with the example repository."""
 
 import os
 import re
@@ -13,14 +13,14 @@ from tests.pages.page import Command, File
 
 ROOT = Path(__file__).parents[2]
 HOME = "/home/you"
-"""How pages show the sandbox's folder."""
+"""Path that pages show instead of the sandbox's."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TIMEOUT = 120  # seconds
-_TO_START = 60  # seconds in which a server prints what the page shows
+_START_TIMEOUT = 60  # seconds until a background command must have printed its output
 
 
 class Sandbox:
-    """A user's home folder with a clone of the example, and the processes that run in it."""
+    """Home folder with the example repository, and its background processes."""
 
     def __init__(self, home: Path) -> None:
         """Copy the example to `home/shop`, as a git repository with one commit."""
@@ -28,7 +28,7 @@ class Sandbox:
         self.folder = home / "shop"
         self._background: list[subprocess.Popen[bytes]] = []
         shutil.copytree(ROOT / "examples" / "shop", self.folder)
-        rules = Path.home() / ".cache" / "kingfisher"  # compiled once, in seconds
+        rules = Path.home() / ".cache" / "kingfisher"  # rules that take seconds to compile
         if rules.is_dir():
             (home / ".cache").mkdir()
             (home / ".cache" / "kingfisher").symlink_to(rules)
@@ -39,14 +39,14 @@ class Sandbox:
         self.shell("git init -q -b main && git add -A && git commit -q -m 'Open the shop'")
 
     def write(self, file: File) -> None:
-        """Write or extend a file, relative to the folder in which commands run."""
+        """Write or extend a file, relative to the current folder."""
         path = self.folder / file.name.replace("~", str(self.home))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a" if file.appends else "w", encoding="utf-8") as stream:
             stream.write(file.content)
 
     def run(self, command: Command) -> str:
-        """Run a command and return its output; a command that ends with `&` stays in the background."""
+        """Run a command and return its output; a command that ends with `&` keeps running."""
         if command.folder:
             self.folder = self.home / command.folder
         if changed := re.fullmatch(r"cd (\S+)", command.text):
@@ -57,7 +57,7 @@ class Sandbox:
         return self.shell(command.text)
 
     def shell(self, text: str) -> str:
-        """Run a shell command and return its output, with its exit code in the last line unless that is 0."""
+        """Run a shell command and return its output, followed by a line with its exit code unless it is 0."""
         done = subprocess.run(
             ["bash", "-c", text],
             cwd=self.folder,
@@ -83,7 +83,7 @@ class Sandbox:
                 start_new_session=True,
             )
         self._background.append(process)
-        deadline = time.monotonic() + _TO_START
+        deadline = time.monotonic() + _START_TIMEOUT
         while time.monotonic() < deadline and process.poll() is None:
             if matches(command.output, shown := self._as_shown(log.read_bytes())):
                 return shown
@@ -95,7 +95,7 @@ class Sandbox:
         return text.replace(str(self.home.resolve()), HOME).replace(str(self.home), HOME)
 
     def close(self) -> None:
-        """Stop the processes in the background."""
+        """Stop the background processes."""
         for process in self._background:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM)
@@ -107,7 +107,7 @@ class Sandbox:
 
 
 def matches(expected: tuple[str, ...], output: str) -> bool:
-    """Return whether output is what a page shows: `…` matches any text, and a line of its own any lines."""
+    """Return whether output matches a page: `…` matches any text in a line, and any lines if it is alone."""
     lines = [line.rstrip() for line in expected if line.strip()]
     pattern = "".join(
         r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*?") + r"[ ]*\n" for line in lines

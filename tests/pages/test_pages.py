@@ -1,4 +1,4 @@
-"""Every command of the documentation runs and prints what its page shows."""
+"""Every command of the documentation prints the output that its page shows."""
 
 import re
 import shlex
@@ -45,7 +45,7 @@ def test_the_options_of_commands_exist(page):
 
 
 def unknown_words(line: str) -> list[str]:
-    """The options of a docindex command that it does not have, or its name if there is no such command."""
+    """Return the unknown options of a docindex command, or the name of an unknown command."""
     try:
         words = shlex.split(line, comments=True)
     except ValueError:

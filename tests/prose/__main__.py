@@ -1,4 +1,4 @@
-"""Print what a native editor would change: `python -m tests.prose [FILE ...]`, or the whole project without files."""
+"""Print the findings of the linter: `python -m tests.prose [FILE ...]`; without files, check the whole project."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Find constructions to avoid in the prose of files."""
+"""Linter for the prose of files."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -20,17 +20,26 @@ _FILES = (
     *("*.md", "docs/**/*.md", "benchmarks/README.md", "benchmarks/*.py", "training/*.py", "deploy/**/*.y*ml"),
     *("docindex_dagster/**/*.py", "docindex_dagster/**/*.js", "docindex_dagster/**/*.css"),
     *("docindex_dagster/**/*.html", "docindex_dagster/**/*.scm", "docindex_dagster/**/*.y*ml", "pyproject.toml"),
-    *("Makefile", "docindex.toml", "mkdocs_hooks.py", "tests/prose/*.py", "tests/reference/*.py"),
+    *("Makefile", "docindex.toml", "dagster.yaml", "deploy/Dockerfile", "deploy/celery/*.py", "mkdocs_hooks.py"),
+    *("tests/pages/*.py", "tests/prose/*.py", "tests/reference/*.py"),
 )
 _EXAMPLES = {"tests/prose/patterns.py", "tests/prose/test_prose.py"}
-# Annotations such as TODO occur in word lists, and "very" is a stop word. Quotes are ASCII.
-_OFF = ("annotations", "industrial_language.chatspeak", "needless_variants", "typography", "weasel_words")
-_CONFIG: Config = {"max_errors": 1000, "checks": {**DEFAULT["checks"], **dict.fromkeys(_OFF, False)}}
+# Annotations such as TODO occur in word lists, and "very" is a stop word. Phrases of licences are in lower case. Quotes
+# are ASCII.
+_OFF = dict.fromkeys(
+    (
+        *("annotations", "industrial_language.chatspeak", "misc.capitalization.months", "needless_variants"),
+        *("typography", "weasel_words"),
+    ),
+    False,
+)
+# The first key that is a prefix of a check applies, so the specific keys come first.
+_CONFIG: Config = {"max_errors": 1000, "checks": {**_OFF, **DEFAULT["checks"], **_OFF}}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A construction to avoid, where it is, and the advice."""
+    """A construction to avoid, with its location and advice."""
 
     paragraph: Paragraph
     rule: str
@@ -63,7 +72,7 @@ def lint(files: Iterable[Path]) -> Iterator[Finding]:
 
 @cache
 def _register_checks() -> None:
-    """Fill the registry, which is global in proselint and would keep duplicates."""
+    """Register the checks once, since proselint's registry is global and keeps duplicates."""
     CheckRegistry().register_many(checks.__register__)
 
 

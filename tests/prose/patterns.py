@@ -1,4 +1,4 @@
-"""Constructions that the style of the project avoids, each with an example that the linter must find."""
+"""Constructions that the project's style avoids, each with an example for the tests."""
 
 import re
 from dataclasses import dataclass

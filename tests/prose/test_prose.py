@@ -1,4 +1,4 @@
-"""The linter finds each construction to avoid, wherever prose is written."""
+"""The linter finds each construction to avoid, in every format."""
 
 from pathlib import Path
 

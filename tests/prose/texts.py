@@ -1,4 +1,4 @@
-"""Paragraphs of prose in the files of the project, each with its line."""
+"""Paragraphs of prose in the files of the project, with their line numbers."""
 
 import ast
 import io
@@ -24,7 +24,7 @@ _COMMENT = {
 }
 _WORD_LIST = re.compile(r"[^.,;:!?()]{60,}")  # such as stop words
 WORDS = 3
-"""A string of fewer words is not prose: it is a key or a label."""
+"""Minimum number of words in prose; shorter strings are keys or labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def paragraphs(path: Path) -> Iterator[Paragraph]:
 
 
 def _number_code(text: str) -> str:
-    """Replace inline code by words that differ, so that two in a row are not a repeated word."""
+    """Replace inline code by different words, so that adjacent code does not look like a repeated word."""
     numbers = count()
     return _CODE.sub(lambda _: f"`x{next(numbers)}`", text)
 
@@ -75,7 +75,7 @@ def _python(content: str) -> Iterator[tuple[int, str]]:
 
 
 def _python_comments(content: str) -> Iterator[tuple[int, str]]:
-    """Yield comments; those on adjacent lines are one paragraph, unless they follow code."""
+    """Yield comments; adjacent comment lines are one paragraph, but comments after code are separate."""
     block: list[str] = []
     start = 0
     for token in tokenize.generate_tokens(io.StringIO(content).readline):

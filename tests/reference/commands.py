@@ -1,4 +1,4 @@
-"""Command line of docindex, as the objects that Typer makes of it."""
+"""Typer's objects for the commands of docindex."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ def root() -> Any:
 
 
 def subcommands(command: Any) -> Iterator[tuple[str, Any]]:
-    """Return the commands of a group with their names, in the order of its `--help`; nothing for other commands."""
+    """Yield the subcommands of a command with their names, in the order of `--help`."""
     if hasattr(command, "list_commands"):
         for name in command.list_commands(None):
             found = command.get_command(None, name)

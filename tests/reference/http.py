@@ -61,12 +61,12 @@ def _operation(method: str, path: str, operation: _Described) -> Iterator[str]:
 
 
 def _failure(answer: _Described) -> str:
-    """Errors by their names, but for those that any request may meet."""
+    """Return the names of the errors, without those that any request can cause."""
     return "; ".join(text for text in answer["description"].split("; ") if text.split("`")[1] not in _ANYWHERE)
 
 
 def _answer(answer: _Described) -> str:
-    """What the body is."""
+    """Return the type of the response."""
     content = answer.get("content", {})
     texts = [_type(content[media_type]["schema"]) for media_type in content if media_type == "application/json"]
     texts += ["server-sent events" for media_type in content if media_type == "text/event-stream"]
@@ -88,7 +88,7 @@ def _schemas(description: _Described) -> Iterator[str]:
 
 
 def _type(schema: _Described) -> str:
-    """What a value is, in a few words."""
+    """Return the type of a value in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
@@ -104,7 +104,7 @@ def _type(schema: _Described) -> str:
 
 
 def _about(*described: _Described) -> str:
-    """What is said of a value, its bounds, and what it is where it is left out."""
+    """Return the description of a value, its bounds and its default."""
     sentences = [next((one["description"] for one in described if "description" in one), "")]
     schema = described[0]
     for one in (schema, *schema.get("anyOf", ())):

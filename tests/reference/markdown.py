@@ -1,4 +1,4 @@
-"""Markdown tables and headings."""
+"""Markdown tables and sentences."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a description with a capital first letter and a period at its end."""
+    """Return a description with a capital first letter and a final period."""
     text = " ".join(text.split())
     text = text[:1].upper() + text[1:]
     return text if not text or text[-1] in ".!?:" else f"{text}."

@@ -23,7 +23,7 @@ _ABOUT = """\
 `docindex mcp` and the endpoint `/mcp` of `docindex serve` offer these tools to agents.
 [Add docindex to a coding agent](../how-to/add-docindex-to-a-coding-agent.md) shows how to connect one.
 
-The tools that write to memory need `docindex mcp --memory DOMAIN`. `note_answer` needs `evaluation.collect = true`.
+The memory tools require `docindex mcp --domain DOMAIN`, and `note_answer` requires `evaluation.collect = true`.
 """
 
 

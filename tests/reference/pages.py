@@ -1,4 +1,4 @@
-"""Pages of docs/reference that are generated."""
+"""Generated pages of docs/reference."""
 
 from pathlib import Path
 

@@ -68,7 +68,7 @@ def _signature(name: str, found: Callable[..., Any]) -> str:
 
 
 def _docstring(found: Any) -> str:
-    """Return a docstring of Google's style as Markdown."""
+    """Convert a Google-style docstring to Markdown."""
     about, *sections = _SECTION.split(inspect.getdoc(found) or "")
     parts = [about.strip(), ""]
     for title, body in zip(sections[::2], sections[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""docs/reference is what the code generates; `python -m tests.reference` writes it."""
+"""The pages in docs/reference match the code; `python -m tests.reference` writes them."""
 
 import pytest
 
