@@ -1,7 +1,9 @@
-"""Do our ignore rules decide as git does, and would pathspec? `ignore_rules [--files 1500]`.
+"""Compare ignore rules with those of git and pathspec.
 
-Random ignore files and paths, each asked of `git check-ignore`, of `docindex_dagster.sources.ignore` and of pathspec;
-then how long fifty thousand paths take, and a pattern that makes a regular expression backtrack.
+    python -m benchmarks.ignore_rules [--files 1500]
+
+Random ignore files and paths are checked with `git check-ignore`, `docindex_dagster.sources.ignore` and pathspec. The
+benchmark also measures fifty thousand paths, and a pattern that makes a regular expression backtrack.
 """
 
 import argparse
@@ -69,7 +71,7 @@ def ignored_by_git(repository: Path, lines: Sequence[str], paths: Sequence[str])
 
 
 def ignored_by_us(rules: RuleSet, path: str) -> bool:
-    """Parents first, as the walk asks."""
+    """Check parents first, as the walk does."""
     parts = path.split("/")
     for depth, name in enumerate(parts, start=1):
         rule = rules.decide("/".join(parts[:depth]).encode(), name.encode(), is_folder=depth < len(parts))
@@ -103,7 +105,7 @@ def compare(files: int) -> None:
             else:
                 theirs_differ += sum(spec.match_file(path) != (path in expected) for path in paths)
     print(f"{decisions:,} decisions over {files:,} ignore files, other than git's: ours {ours_differ}, ", end="")
-    print(f"pathspec's {theirs_differ}, and {refused} files that it refuses")
+    print(f"pathspec's {theirs_differ}, and {refused} files that it rejects")
 
 
 def measure() -> None:
@@ -126,7 +128,7 @@ def measure() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1500)
-    warnings.simplefilter("ignore", FutureWarning)  # pathspec's, for ranges in brackets
+    warnings.simplefilter("ignore", FutureWarning)  # from pathspec, for ranges in brackets
     compare(parser.parse_args().files)
     measure()
 
