@@ -52,7 +52,7 @@ def main() -> None:
     cost, least = ((parsed - without + seconds) / without for seconds in (resolved, unfollowed))
     print(f"{len(pc.unique(chunks['path']))} files, {chunks['text'].nbytes / 1e6:.1f} MB, {chunks.num_rows} chunks")
     print(f"parse and chunk {without:.1f} s, references {parsed - without:.1f} s, resolve {resolved:.1f} s", end="")
-    print(f": {cost:.0%} on top")
+    print(f": {cost:.0%} overhead")
     print(f"without following calls: {least:.0%}")
     print(f"{graph.nodes.num_rows} nodes, {graph.triples.num_rows} edges, {peak} MiB added to the peak")
     paths = references["path"].to_pylist()

@@ -104,8 +104,8 @@ def compare(files: int) -> None:
                 refused += 1
             else:
                 theirs_differ += sum(spec.match_file(path) != (path in expected) for path in paths)
-    print(f"{decisions:,} decisions over {files:,} ignore files, other than git's: ours {ours_differ}, ", end="")
-    print(f"pathspec's {theirs_differ}, and {refused} files that it rejects")
+    print(f"{decisions:,} decisions over {files:,} ignore files, unlike git: docindex {ours_differ}, ", end="")
+    print(f"pathspec {theirs_differ}, and {refused} files that it rejects")
 
 
 def measure() -> None:
@@ -114,9 +114,9 @@ def measure() -> None:
     pairs = [(path.encode(), path.rsplit("/", 1)[1].encode()) for path in paths]
     ours = cpu_s(lambda: [rules.decide(path, name, is_folder=False) for path, name in pairs])
     theirs = cpu_s(lambda: [spec.match_file(path) for path in paths])
-    print(f"{_PATHS:,} paths, CPU time: ours {ours:.2f} s, pathspec {theirs:.2f} s")
+    print(f"{_PATHS:,} paths, CPU time: docindex {ours:.2f} s, pathspec {theirs:.2f} s")
     evil = cpu_s(lambda: parse(_EVIL.encode(), "").decide(b"a" * 40, b"a" * 40, is_folder=False))
-    print(f"{_EVIL} against forty a: ours {evil * 1e3:.1f} ms, ", end="", flush=True)
+    print(f"{_EVIL} against forty a: docindex {evil * 1e3:.1f} ms, ", end="", flush=True)
     code = f"from pathspec import GitIgnoreSpec; GitIgnoreSpec.from_lines([{_EVIL!r}]).match_file('a' * 40)"
     try:
         subprocess.run([sys.executable, "-c", code], check=True, timeout=20)

@@ -44,7 +44,7 @@ _WORDS = (50, 500, 5000)
 _PROCESSES = (1, 4)
 _VOCABULARY = ("the", "pump", "opens", "a", "valve", "when", "pressure", "falls", "below", "its", "limit", "again")
 _READS = 2000
-_WORDS_A_NAME = 12  # one word in so many names code
+_WORDS_A_NAME = 12  # interval of words that name code
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,18 +51,18 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--differences", type=int, default=0, help="Print N random differences.")
     arguments = parser.parse_args()
-    print(f"{'project':<12}{'both':>7}{'only ours':>11}{'only Jedi':>11}{'agreement':>11}")
+    print(f"{'project':<12}{'both':>7}{'only docindex':>15}{'only Jedi':>11}{'agreement':>11}")
     for folder in arguments.folders:
         chunks = chunks_of(folder)
         ours, theirs = _ours(chunks), _theirs(folder, chunks)
         both = ours.keys() & theirs.keys()
         union = ours.keys() | theirs.keys()
         print(
-            f"{folder.name:<12}{len(both):>7}{len(ours.keys() - both):>11}{len(theirs.keys() - both):>11}"
+            f"{folder.name:<12}{len(both):>7}{len(ours.keys() - both):>15}{len(theirs.keys() - both):>11}"
             f"{len(both) / max(1, len(union)):>11.1%}"
         )
         for pair in random.Random(0).sample(sorted(union - both), min(arguments.differences, len(union - both))):
-            who, line = ("ours", ours[pair]) if pair in ours else ("jedi", theirs[pair])
+            who, line = ("docindex", ours[pair]) if pair in ours else ("Jedi", theirs[pair])
             print(f"  {who} {line}: {pair[0]} -> {pair[1]}")
 
 

@@ -223,7 +223,7 @@ WAYS = (
     Way.weighing("BM25 over stems, single turns", _ALONE),
     Way.of("hybrid as for code, single turns", hybrid),
     Way.weighing("docindex without vectors", replace(TALK_WEIGHTS, vector=0.0)),
-    Way.weighing("ours", TALK_WEIGHTS),
+    Way.weighing("docindex", TALK_WEIGHTS),
 )
 
 

@@ -47,9 +47,9 @@ def main() -> None:
     arguments = parser.parse_args()
     agreement = compared(arguments.index, arguments.folder.resolve())
     both, ours, theirs = agreement.both, agreement.ours, agreement.theirs
-    print(f"{'folder':<12}{'both':>7}{'only ours':>11}{'only theirs':>13}{'agreement':>11}{'index pairs found':>17}")
+    print(f"{'folder':<12}{'both':>7}{'only docindex':>15}{'only index':>13}{'agreement':>11}{'index pairs found':>17}")
     print(
-        f"{arguments.folder.name:<12}{len(both):>7}{len(ours) - len(both):>11}{len(theirs) - len(both):>13}"
+        f"{arguments.folder.name:<12}{len(both):>7}{len(ours) - len(both):>15}{len(theirs) - len(both):>13}"
         f"{len(both) / max(1, len(ours | theirs)):>11.1%}{len(both) / max(1, len(theirs)):>17.1%}"
     )
     only_ours, only_theirs = (
@@ -58,7 +58,7 @@ def main() -> None:
     if not arguments.verbose:  # as many from either side, since the more accurate side has few
         only_theirs = _some(only_theirs, (arguments.differences + 1) // 2)
         only_ours = _some(only_ours, arguments.differences - len(only_theirs))
-    for who, lines in (("ours", only_ours), ("theirs", only_theirs)):
+    for who, lines in (("docindex", only_ours), ("index", only_theirs)):
         print(*(f"  {who} {line}" for line in lines), sep="\n")
 
 
