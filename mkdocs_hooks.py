@@ -19,6 +19,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
     "benchmarks/README.md": "benchmarks.md",
+    "benchmarks/tables.md": "benchmark_tables.md",
     "benchmarks/jedi_differences.md": "jedi_differences.md",
     "benchmarks/scip_differences.md": "scip_differences.md",
 }

@@ -1,1 +1,1 @@
-"""Speed and quality, measured by commands that anyone can run. See README.md."""
+"""Benchmarks of speed and quality; README.md lists the commands and results."""

@@ -1,8 +1,10 @@
-"""How soon does an agent find what was saved? `agents [--files 1000] [--edits 10]`.
+"""Measure how soon an agent finds a saved edit.
 
-A real client of the Model Context Protocol starts `docindex mcp --watch` on a library of generated Python files, writes
-a new function into one after the other, and asks for it ten times a second until it is found. Seconds are of the clock,
-from the end of writing to the answer; no other process of docindex runs.
+    python -m benchmarks.agents [--files 1000] [--edits 10]
+
+A client of the Model Context Protocol starts `docindex mcp --watch` on a library of generated Python files. It appends
+a new function to one file after another and searches for it ten times a second until it is found. Times are wall-clock
+seconds from the end of the write to the answer. No other docindex process runs.
 """
 
 import argparse
@@ -21,7 +23,7 @@ _FOLDERS = 40
 
 
 def main() -> None:
-    """Print the seconds of each edit, their median and the slowest."""
+    """Print the seconds of each edit, the median and the maximum."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--edits", type=int, default=10)
@@ -53,7 +55,7 @@ async def _edit_and_ask(root: Path, edited: list[Path]) -> list[float]:
     took = []
     async with Client(stdio_client(command)) as client:
         await _found(client, "work_0")
-        await anyio.sleep(5 * _PAUSE_S)  # for what is loaded behind the first run
+        await anyio.sleep(5 * _PAUSE_S)  # for loading after the first run
         for number, file in enumerate(edited):
             await anyio.sleep(_PAUSE_S)
             file.write_text(f"def quite_new_{number}():\n    return 'fresh {number}'\n")

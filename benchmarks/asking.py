@@ -1,13 +1,14 @@
-"""What does docindex add to the time of a model? asking.py.
+"""Measure the time that docindex adds to a model's response.
 
     python -m benchmarks.asking BENCH FOLDER... [--chunks 20000]
 
-So many chunks of the folders are published, as `latency` does. A server on the loopback device speaks OpenAI's
-protocol, and begins each answer after half a second. Printed are milliseconds: of the search for a question, with its
-context of 8,000 tokens, in a warm process, the median and the 95th percentile of 100 questions; and until the first
-word of `docindex ask` stands on a terminal, less the half second, beside `docindex search --context 8000` of the same
-question, each as a new process, in turns; then of further questions of `docindex ask --chat`, less the half second.
-What docindex adds is the difference.
+The benchmark publishes the given number of chunks, as `latency` does. A local server with OpenAI's API starts each
+answer after half a second. All results are in milliseconds, without that delay:
+
+- the search for a question with 8,000 tokens of context in a warm process: median and 95th percentile of 100 questions
+- the first word of `docindex ask` on a terminal and `docindex search --context 8000` for the same question, alternately
+  in new processes; the difference is the overhead of docindex
+- later questions in `docindex ask --chat`
 """
 
 import argparse
@@ -30,12 +31,12 @@ from tests.llm.chats import MODEL, OPENAI, serving
 from tests.terminals import Terminal
 
 WORD = "Heartbeatword"
-WAIT_S = 0.5  # of the model
+WAIT_S = 0.5  # delay of the model
 TURNS = 9
 
 
 def retrieving(live: Live, asked: Sequence[str]) -> str:
-    """Milliseconds of the search for each question."""
+    """Return the milliseconds of the search for each question."""
 
     def ask(text: str) -> Retrieved:
         return live.reading(lambda reader: retrieve(live.settings, reader, Question(text), text, DEFAULT_TOKENS))
@@ -44,7 +45,7 @@ def retrieving(live: Live, asked: Sequence[str]) -> str:
 
 
 def until(root: Path, sign: str, *arguments: str) -> float:
-    """Seconds until a command in a terminal has printed something."""
+    """Return the seconds until a command in a terminal prints a text."""
     started = time.perf_counter()
     command = Terminal(arguments, root, columns=200)
     command.wait_for(sign)
@@ -54,7 +55,7 @@ def until(root: Path, sign: str, *arguments: str) -> float:
 
 
 def chatting(root: Path, asked: Sequence[str]) -> list[float]:
-    """Seconds until the first word of each further question, less the wait."""
+    """Return the seconds until the first word of each later question, without the model's delay."""
     command = Terminal(["ask", "--chat", asked[0]], root, columns=200)
     command.wait_for("in all")
     seconds = []
@@ -70,7 +71,7 @@ def chatting(root: Path, asked: Sequence[str]) -> list[float]:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
@@ -85,7 +86,7 @@ def main() -> None:
         link_files.bring_up_to_date(layout)  # as runs do
         live = Live(load_settings(root))
         count = live.reading(lambda reader: reader.searcher.num_docs)
-        print(f"{count:,} chunks; load of the machine {os.getloadavg()[0]:.1f}{'':<9} p50     p95  ms")
+        print(f"{count:,} chunks; system load {os.getloadavg()[0]:.1f}{'':<9} p50     p95  ms")
         print(f"search for a question, warm                {retrieving(live, asked)}")
         server.replies = [OPENAI.reply(Delta(f"{WORD} [1]."), Usage(1, 1), delay_s=WAIT_S)]
         for name, value in {"PROVIDER": "openai", "MODEL": MODEL, "BASE_URL": server.address + OPENAI.prefix}.items():
@@ -95,14 +96,14 @@ def main() -> None:
             searched.append(until(root, "##", "search", text, "--context", str(DEFAULT_TOKENS)))
             answered.append(until(root, WORD, "ask", text) - WAIT_S)
         shown(searched, "docindex search --context, new process")
-        shown(answered, "docindex ask, first word, less the model's")
+        shown(answered, "docindex ask, first word, without the model")
         added = [one - other for one, other in zip(answered, searched, strict=True)]
         shown(added, "  more than the search")
-        shown(chatting(root, asked[: TURNS + 1]), "docindex ask --chat, likewise")
+        shown(chatting(root, asked[: TURNS + 1]), "docindex ask --chat, without the model")
 
 
 def shown(seconds: Sequence[float], what: str) -> None:
-    """Print the median and the worst of some turns."""
+    """Print the median and the maximum."""
     print(f"{what:<42} {statistics.median(seconds) * 1000:7.0f} {max(seconds) * 1000:7.0f}")
 
 

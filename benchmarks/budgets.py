@@ -1,8 +1,10 @@
-"""Do answers keep to their budget? `budgets [PROJECT] [--max-tokens N]`.
+"""Check that MCP answers stay within their token budget.
 
-A real client of the Model Context Protocol asks `docindex mcp` fifty times about a project that indexes checkouts of
-flask, gin and gson: all tools, large and small questions, cursors. Tokens are counted by the tokenizer of the packed
-model, and as a quarter of the characters. Exit code 1 if an answer is over its budget.
+    python -m benchmarks.budgets [PROJECT] [--max-tokens N]
+
+A client of the Model Context Protocol calls `docindex mcp` fifty times in a project that indexes checkouts of flask,
+gin and gson. The calls cover all tools, large and small results, and cursors. Tokens are counted with the packed
+model's tokenizer and as a quarter of the characters. The exit code is 1 if an answer exceeds its budget.
 """
 
 import argparse
@@ -36,7 +38,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 def main() -> None:
-    """Print each call with its tokens, then the largest."""
+    """Print the tokens of each call, then the maximum."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", type=Path, nargs="?", default=Path())
     parser.add_argument("--max-tokens", type=int)

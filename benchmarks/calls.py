@@ -1,6 +1,8 @@
-"""How many calls are resolved, and how many rightly? `python -m benchmarks.calls [FOLDER] [-v]`.
+"""Measure the precision and recall of call resolution.
 
-FOLDER holds programs with their labels, as tests/fixtures/calls does; -v tells what is wrong and what is missing.
+    python -m benchmarks.calls [FOLDER] [-v]
+
+FOLDER has labeled programs, in the format of tests/fixtures/calls; `-v` lists wrong and missing calls.
 """
 
 import sys
@@ -11,7 +13,7 @@ from tests.graph.calls import PROGRAMS, judge, programs
 
 
 def main() -> None:
-    """Judge all programs, by language."""
+    """Print the results of all programs by language."""
     folders = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for program in programs(Path(folders[0]) if folders else PROGRAMS):

@@ -1,7 +1,9 @@
-"""What a deployment of many machines costs, on paper: capacity.py [--repositories 1000] [--chunks 10000000] ...
+"""Compute the machines and cost of a distributed deployment.
 
-Machines, memory, disk, requests and money a month are computed from what was measured. Each input is an option with
-the name of its field, as `--update-cpu-s 3.5`. What is said of more than a million chunks is extrapolated.
+    python -m benchmarks.capacity [--repositories 1000] [--chunks 10000000] ...
+
+The plan lists machines, memory, disk, requests and monthly cost, computed from measurements. Each input is an option
+with the name of its field, such as `--update-cpu-s 3.5`. Results above a million chunks are extrapolated.
 """
 
 import argparse
@@ -9,68 +11,68 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-HOURS = 730  # of a month
+HOURS = 730  # per month
 DAYS = HOURS / 24
 _MILLION = 1_000_000
-_SIZES_GIB = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # memory of machines that can be had
+_SIZES_GIB = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # memory sizes of available machines
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured, on two cores; what is only estimated says so."""
+    """Measurements on two cores; estimates are marked."""
 
     index_cpu_s: float = 51.0  # to index 10,000 chunks from nothing, with their graph
-    update_cpu_s: float = 5.7  # of a run after an edit, with ten sources; with 2,000 11.4, half of it to link the graph
-    run_s: float = 10.0  # of the clock, from queue to end, on Celery
+    update_cpu_s: float = 5.7  # of a run after an edit, with 10 sources; 11.4 with 2,000, half of it to link the graph
+    run_s: float = 10.0  # wall-clock time from queue to end, on Celery
     run_gib: float = 3.8  # peak of a run of a large repository
-    publish_rate: float = 2000.0  # chunks a second that a publisher takes in, with compaction
-    publish_s: float = 0.58  # of CPU time for an edit of one file, of which this is a part, at a million chunks
-    lance_gb: float = 2.45  # a million chunks
-    tantivy_gb: float = 1.67  # a million chunks
-    tables_gb: float = 1.5  # a million chunks, with their graph
-    hot_gb: float = 0.94  # a million chunks: what a process that searches them holds more than one that has few
-    program_gib: float = 1.0  # of a program, before it holds an index; estimated
-    disk_factor: float = 3.0  # of the stores where they are written: older versions, the generation before
-    update_mb: float = 1.5  # that a publication of one file adds to the stores, and maintenance for it
-    run_gets: float = 8.0  # requests of a run: the pointer, and tables that its worker lacks
-    run_puts: float = 7.5  # requests of a run: tables that differ, and the pointer
-    source_gets: float = 11.5  # requests of a publisher for a source: its pointer twice, tables, the manifest
-    push_puts: float = 17.0  # requests of a publication: new files, and the manifest; a search server gets as many
-    push_every_s: float = 5.0  # at most, while there is something to publish
-    poll_s: float = 2.0  # between a search server's looks
-    tick_s: float = 25.0  # between a sensor's looks, at all pointers
-    manifest_kb: float = 0.3  # a source
-    rubbish_days: float = 1.25  # until objects that nothing names are gone
-    record_mb: float = 0.1  # of Postgres a run; estimated
+    publish_rate: float = 2000.0  # chunks per second that a publisher adds, including compaction
+    publish_s: float = 0.58  # CPU time of the publication of one edited file, at a million chunks
+    lance_gb: float = 2.45  # per million chunks
+    tantivy_gb: float = 1.67  # per million chunks
+    tables_gb: float = 1.5  # per million chunks, with their graph
+    hot_gb: float = 0.94  # per million chunks: additional memory of a process that searches them
+    program_gib: float = 1.0  # memory of a process without an index; estimated
+    disk_factor: float = 3.0  # multiple of the store size at the publisher: older versions and previous generation
+    update_mb: float = 1.5  # added to the stores by a publication of one file, including maintenance
+    run_gets: float = 8.0  # requests per run: the pointer and tables that the worker lacks
+    run_puts: float = 7.5  # requests per run: changed tables and the pointer
+    source_gets: float = 11.5  # publisher requests per source: its pointer twice, tables, the manifest
+    push_puts: float = 17.0  # requests per publication: new files and the manifest; a search server makes as many
+    push_every_s: float = 5.0  # maximum frequency of publications
+    poll_s: float = 2.0  # between the checks of a search server
+    tick_s: float = 25.0  # between the checks of a sensor, of all pointers
+    manifest_kb: float = 0.3  # per source
+    rubbish_days: float = 1.25  # until unreferenced objects are deleted
+    record_mb: float = 0.1  # of Postgres, per run; estimated
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is to be done: assumptions."""
+    """Assumed load of a deployment."""
 
     repositories: int = 1_000
     chunks: int = 10_000_000
-    updates: float = 5.0  # of a repository a day
-    busy_hours: float = 10.0  # of a day, in which they come
-    replicas: int = 2  # search servers that hold the same
-    record_days: float = 30.0  # of runs, as `retention.days`
+    updates: float = 5.0  # per repository and day
+    busy_hours: float = 10.0  # hours per day in which updates arrive
+    replicas: int = 2  # search servers with the same index
+    record_days: float = 30.0  # retention of runs, as in `retention.days`
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars: assumptions of the order of a large cloud's list, without discounts."""
+    """Assumed prices in dollars, close to list prices of large clouds without discounts."""
 
     core_hour: float = 0.036
     gib_hour: float = 0.0045
-    disk_gb: float = 0.08  # a month
-    object_gb: float = 0.023  # a month
-    puts: float = 0.005  # a thousand, and lists
-    gets: float = 0.0004  # a thousand
+    disk_gb: float = 0.08  # per month
+    object_gb: float = 0.023  # per month
+    puts: float = 0.005  # per thousand puts or lists
+    gets: float = 0.0004  # per thousand
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Machines of a kind, or what is paid by use."""
+    """A group of equal machines, or a service billed by use."""
 
     name: str
     machines: int = 0
@@ -80,14 +82,14 @@ class Part:
     dollars: float = 0.0  # for all of them
 
     def columns(self) -> tuple[str, ...]:
-        """The columns of its row."""
+        """Return the cells of the table row."""
         numbers = (self.machines, self.cores, self.memory_gib, round(self.disk_gb))
         return (self.name, *(f"{number:,}" if number else "" for number in numbers), f"{self.dollars:,.0f}")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A deployment for a load, by what was measured and what things cost."""
+    """A deployment for a load, from measurements and prices."""
 
     measured: Measured = Measured()
     load: Load = Load()
@@ -95,34 +97,34 @@ class Plan:
 
     @property
     def runs(self) -> float:
-        """Runs that index, a day: after edits, and of the night."""
+        """Indexing runs per day: after edits, plus one per repository and night."""
         return self.load.repositories * (self.load.updates + 1)
 
     @property
     def workers(self) -> int:
-        """As many as runs are at work at once when edits come."""
+        """Number of workers for the concurrent runs in busy hours."""
         edits = self.load.repositories * self.load.updates
         return max(2, math.ceil(edits * self.measured.run_s / (self.load.busy_hours * 3600)))
 
     @property
     def pushes(self) -> float:
-        """Publications a day: one for each run, or for what came within some seconds."""
+        """Publications per day: one per run, or fewer if runs arrive within seconds."""
         edits = self.load.repositories * self.load.updates
         return min(edits, self.load.busy_hours * 3600 / self.measured.push_every_s)
 
     @property
     def stores_gb(self) -> float:
-        """The published stores."""
+        """Size of the published stores."""
         return (self.measured.lance_gb + self.measured.tantivy_gb) * self.load.chunks / _MILLION
 
     @property
     def run_mb(self) -> float:
-        """The tables of a repository, which a run reads and writes."""
+        """Size of a repository's tables, which a run reads and writes."""
         return self.measured.tables_gb * 1000 * self.load.chunks / _MILLION / self.load.repositories
 
     @property
     def objects_gb(self) -> float:
-        """What lies in the object store: tables, stores with the generation before, and what nothing names any more."""
+        """Size of the object store: tables, stores with the previous generation, and unreferenced objects."""
         named = self.measured.tables_gb * self.load.chunks / _MILLION + 2 * self.stores_gb
         written = self.runs * self.run_mb + self.pushes * (self.measured.update_mb + self._manifest_mb)
         return named + self.measured.rubbish_days * written / 1000
@@ -133,7 +135,7 @@ class Plan:
 
     @property
     def puts(self) -> float:
-        """Requests a month that are paid as writing: puts and lists."""
+        """Put and list requests per month."""
         pages = math.ceil(self.load.repositories / 1000)
         ticks = 86_400 / self.measured.tick_s
         a_day = self.runs * self.measured.run_puts + self.pushes * (self.measured.push_puts + pages) + ticks * pages
@@ -141,7 +143,7 @@ class Plan:
 
     @property
     def gets(self) -> float:
-        """Requests a month that are paid as reading."""
+        """Get requests per month."""
         polls = self.load.replicas * 86_400 / self.measured.poll_s
         replicas = self.load.replicas * self.pushes * self.measured.push_puts
         a_day = self.runs * (self.measured.run_gets + self.measured.source_gets) + polls + replicas
@@ -149,19 +151,19 @@ class Plan:
 
     @property
     def first_hours(self) -> float:
-        """How long everything takes from nothing: workers at one core each, or the publisher, whoever is slower."""
+        """Hours to index everything from nothing, limited by the workers (one core each) or by the publisher."""
         working = self.measured.index_cpu_s * self.load.chunks / 10_000 / self.workers
         publishing = self.load.chunks / self.measured.publish_rate
         return max(working, publishing) / 3600
 
     @property
     def busy(self) -> float:
-        """The share of the busy hours in which the publisher publishes."""
+        """Share of the busy hours in which the publisher publishes."""
         edits = self.load.repositories * self.load.updates
         return edits * self.measured.publish_s / (self.load.busy_hours * 3600)
 
     def parts(self) -> Iterator[Part]:
-        """All that is paid for."""
+        """Yield all parts with a cost."""
         measured, load = self.measured, self.load
         record_gb = self.runs * load.record_days * measured.record_mb / 1000
         hot_gb = measured.hot_gb * load.chunks / _MILLION
@@ -182,7 +184,7 @@ class Plan:
         return Part(name, number, cores, size, disk_gb, number * (hourly * HOURS + disk_gb * self.prices.disk_gb))
 
     def as_markdown(self) -> str:
-        """The table, and what else there is to say, as Markdown."""
+        """Format the plan as Markdown."""
         parts = list(self.parts())
         total = Part("all", sum(part.machines for part in parts), dollars=sum(part.dollars for part in parts))
         head = ("part", "machines", "cores each", "GiB each", "GB of disk each", "$ a month")
@@ -199,7 +201,7 @@ class Plan:
 
 
 def main() -> None:
-    """Print the plan for what the options say."""
+    """Print the plan for the given options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for kind in (Measured, Load, Prices):
         for each in fields(kind):

@@ -1,15 +1,17 @@
-"""Does the check of citations tell right ones from wrong ones? citations.py BENCH CORPORA.
+"""Measure whether the citation check tells right citations from wrong ones.
 
-BENCH has `questions/repos.json` and `questions/NAME.jsonl`, CORPORA each repository by name, at its pinned revision. A
-sentence of a reference answer that names lines of a gold file is a claim; path and lines are taken out of it, since
-they are what a mark stands for. Right is a citation of these lines; wrong is one of another passage of the same
-question's context (8,000 tokens) that has no gold line: what a model confuses. Each claim counts once, whatever the
-number of its wrong passages.
+    python -m benchmarks.citations BENCH CORPORA
 
-The score of a citation is how much of the claim its passage has, less half of what the best other one has; AUC is how
-often a right one scores above a wrong one. Beside it stands the share of a claim's identifiers in the cited lines, by
-itself. All was chosen by the figures of flask and sqlfluff. “Gold lines absent” checks the wrong citations
-as if retrieval had not found the right lines, so that there is nothing better to compare with.
+BENCH has `questions/repos.json` and `questions/NAME.jsonl`; CORPORA has each repository by name at its pinned revision.
+A claim is a sentence of a reference answer that names lines of a gold file; its path and line numbers are removed,
+because a citation mark replaces them. A right citation points to these lines. A wrong one points to another passage in
+the same question's context (8,000 tokens) without gold lines, as a confused model would. Each claim counts once,
+regardless of the number of its wrong citations.
+
+The score of a citation is the share of the claim that its passage covers, minus half of the best other passage's share.
+AUC is the probability that a right citation scores above a wrong one. The last column uses only the share of a claim's
+identifiers in the cited lines. All parameters were chosen on flask and sqlfluff. “Gold lines absent” checks wrong
+citations as if retrieval had missed the right lines, so that no better passage is available.
 """
 
 import argparse
@@ -63,20 +65,20 @@ Lines: TypeAlias = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Some lines of a file, and their texts taken apart."""
+    """Lines of a file with their analyzed texts."""
 
     path: str
     lines: Lines
     searched: SearchableText
 
     def meets(self, path: str, lines: Lines) -> bool:
-        """Whether they have a line in common."""
+        """Return whether the line ranges overlap."""
         return self.path == path and any(a <= d and c <= b for a, b in self.lines for c, d in lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A claim, the lines that it is about, and the other passages of its question, with the wrong ones among them."""
+    """A claim, its gold lines, and the other passages of its question, including the wrong ones."""
 
     evidence: Evidence
     right: SearchableText
@@ -86,7 +88,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A citation: its score, its share of identifiers alone, and whether it is called supported."""
+    """A citation with its score, its share of identifiers, and whether the check supports it."""
 
     score: float
     plain: float
@@ -95,7 +97,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A claim's right citation, and its wrong ones: with the right lines among the passages, and without."""
+    """The right citation of a claim, and its wrong citations with and without the right lines among the passages."""
 
     right: Judged
     wrong: list[Judged]
@@ -103,13 +105,13 @@ class Outcome:
 
 
 def sentences(answer: str) -> Iterator[str]:
-    """The sentences of an answer and the items of its lists, without blocks of code."""
+    """Return the sentences and list items of an answer, without code blocks."""
     for block in _BLOCK.split(_FENCE.sub("\n\n", answer)):
         yield from filter(None, _SENTENCE.split(" ".join(block.split())))
 
 
 def cited(sentence: str, gold: dict[str, Lines]) -> dict[str, Lines]:
-    """The gold lines that a sentence names, by their file, where it is certain which file it means."""
+    """Return the gold lines that a sentence names, by file, if the file is unambiguous."""
     named = _NAMED.findall(sentence)
     files = [file for file in gold if any(file == name or file.endswith(f"/{name}") for name in named)]
     found: dict[str, Lines] = {}
@@ -123,14 +125,14 @@ def cited(sentence: str, gold: dict[str, Lines]) -> dict[str, Lines]:
 
 
 def without_places(sentence: str) -> str:
-    """A sentence without the paths and lines that it names."""
+    """Remove paths and line numbers from a sentence."""
     for place in _PLACES:
         sentence = place.sub("", sentence)
     return sentence
 
 
 def cases(row: dict[str, Any], reader: Reader, root: Path) -> Iterator[Case]:
-    """The claims of a reference answer."""
+    """Yield the claims of a reference answer."""
     gold: dict[str, Lines] = {path: [(a, b) for a, b in lines] for path, lines in row["gold"].items()}
     hits = search(reader, row["question"], StaticEmbedder, top_k=_CANDIDATES)
     passages = [
@@ -147,16 +149,16 @@ def cases(row: dict[str, Any], reader: Reader, root: Path) -> Iterator[Case]:
 
 
 def _is_gold(place: Place, gold: dict[str, Lines]) -> bool:
-    """Whether a passage has a gold line, or is of a file that is gold without lines."""
+    """Return whether a passage has a gold line, or belongs to a gold file without line ranges."""
     return any(place.meets(path, lines) or (place.path == path and not lines) for path, lines in gold.items())
 
 
 def _right(reader: Reader, root: Path, path: str, lines: Lines) -> SearchableText | None:
-    """The lines of a file, under the names of their chunks."""
+    """Return lines of a file under the names of their chunks."""
     try:
         rows = [row for row in find_chunks(reader, path) if row["path"] == path]
     except QueryError:
-        return None  # a file that is not indexed can be no passage
+        return None  # a file that is not indexed has no passages
     of_file = (root / path).read_text().split("\n")
     text = "\n".join("\n".join(of_file[first - 1 : last]) for first, last in lines)
     meant = [row for row in rows if any(row["start_line"] <= b and a <= row["end_line"] for a, b in lines)]
@@ -165,7 +167,7 @@ def _right(reader: Reader, root: Path, path: str, lines: Lines) -> SearchableTex
 
 
 def judge(case: Case) -> Outcome:
-    """Check the right citation of a claim, and all wrong ones."""
+    """Check the right citation of a claim and all wrong ones."""
     together = shares(case.evidence, [*case.others, case.right])
     alone = shares(case.evidence, case.others)
     return Outcome(
@@ -185,7 +187,7 @@ def _judged(case: Case, have: Sequence[float], at: int) -> Judged:
 
 
 def auc(right: Iterable[float], wrong: Iterable[Sequence[float]]) -> float:
-    """How often a right citation scores above a wrong one; each claim's wrong ones count as one."""
+    """Return the probability that a right citation scores above a wrong one, with equal weight for each claim."""
     scores = np.array(list(right))
     above = [
         ((scores[:, None] > of_claim).mean() + 0.5 * (scores[:, None] == of_claim).mean())
@@ -195,7 +197,7 @@ def auc(right: Iterable[float], wrong: Iterable[Sequence[float]]) -> float:
 
 
 def row_of(name: str, found: Sequence[Case]) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     outcomes = [judge(case) for case in found if case.evidence.is_checkable]
     unchecked = 1 - len(outcomes) / len(found)
     rights = [one.right for one in outcomes]

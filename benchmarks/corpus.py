@@ -1,4 +1,4 @@
-"""Real repositories as the benchmarks of parsing see them: the files of code that discovery would index."""
+"""Code files of real repositories, as discovery would index them, for parsing benchmarks."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -16,19 +16,19 @@ _CODE = frozenset({"code", "test"})
 
 @dataclass(frozen=True, slots=True)
 class CodeFile:
-    """One file of code in a language that has a grammar."""
+    """A code file in a language with a grammar."""
 
     root: Path
     path: str
     language: str
 
     def text(self) -> str:
-        """Its text as it is indexed."""
+        """Return the indexed text."""
         return read_document(self.root, self.path)[0].text
 
 
 def code_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[CodeFile]:
-    """The files of code of a git work tree, or of a plain folder; nothing vendored, generated or minified."""
+    """Return the code files of a git work tree or folder, without vendored, generated or minified files."""
     kind: Literal["git", "library"] = "git" if (folder / ".git").exists() else "library"
     table = discover(Source(f"{kind}/{folder.name}", kind, folder.name, folder, exclude=tuple(exclude)))
     for row in table.select(["path", "language", "source_type", "skipped_reason"]).to_pylist():
@@ -37,7 +37,7 @@ def code_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[CodeFile]:
 
 
 def revision(folder: Path) -> str:
-    """The commit of a git work tree, shortened; a dash for a plain folder."""
+    """Return the short commit hash of a git work tree, or a dash for a folder."""
     if not (folder / ".git").exists():
         return "–"  # noqa: RUF001 as in the tables of README.md
     command = ["git", "-C", str(folder), "rev-parse", "--short=8", "HEAD"]

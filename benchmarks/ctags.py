@@ -1,11 +1,13 @@
-"""Which symbols that Universal Ctags finds do we find? ctags.py FOLDER... [--differences N].
+"""Measure how many symbols of Universal Ctags docindex finds.
 
-For each git work tree (or plain folder), over the files of code that discovery would index in languages that both
-know: functions, methods, classes, structs, interfaces, enums and what a language calls instead of these. A tag is found
-when we have a symbol with the same last name, which is a callable or a type as the tag is, and whose lines hold the
-tag's or begin within one line of it. Both read a file as the same language, whatever its name ends with.
+    python -m benchmarks.ctags FOLDER... [--differences N]
 
-It needs Universal Ctags 5.9 or later with JSON: `apt-get install universal-ctags`, `brew install universal-ctags`.
+For each git work tree or folder, the benchmark compares the code files that discovery would index, in languages that
+both tools support. It compares functions, methods, classes, structs, interfaces, enums, and similar kinds. A tag is
+found if a symbol has the same last name and the same kind (callable or type), and its lines contain the tag's line or
+start within one line of it. Both tools parse a file in the same language, regardless of its suffix.
+
+Requires Universal Ctags 5.9 or later with JSON: `apt-get install universal-ctags`, `brew install universal-ctags`.
 """
 
 import argparse
@@ -36,7 +38,7 @@ _COARSE = dict.fromkeys(_CALLABLE, "callable") | dict.fromkeys(_TYPE, "type")
 
 @dataclass(frozen=True, slots=True)
 class _Language:
-    """What ctags calls one of our languages, and those of its kinds that are compared."""
+    """The ctags name of a language, and its kinds to compare."""
 
     name: str
     callables: frozenset[str]
@@ -70,24 +72,24 @@ _LANGUAGES = {
 
 
 def _stem(name: str) -> str:
-    """Without the sign or word before it and the arguments of a specialization, which ctags may not count to it."""
+    """Remove a leading sign or word and specialization arguments, which ctags may omit from the name."""
     return re.sub(r"(?<=\w)<.*>$", "", re.sub(r"^(?:~|operator(?=.))", "", name))
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One definition that ctags found."""
+    """A definition found by ctags."""
 
     language: str
     path: str
     line: int
     name: str
     kind: str
-    source: str  # its line
+    source: str  # text of its line
 
     @property
     def last_name(self) -> str:
-        """The name without those of its scopes; white space means nothing in one."""
+        """The name without its scopes and white space."""
         name = "".join(self.name.split())
         if name.startswith("operator"):
             return _stem(name)
@@ -97,53 +99,53 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A tag, and whether we have it."""
+    """A tag, and whether docindex finds it."""
 
     tag: Tag
     is_found: bool
 
 
-# What is no definition of a name that stands there: the language or all, and what tells.
+# Rules for tags that are not definitions: the language (None for all) and a test.
 _NO_DEFINITIONS: tuple[tuple[str | None, Callable[[Tag], object]], ...] = (
-    # A name that ctags made up.
+    # A name that ctags invented.
     (None, lambda tag: re.match(r"__anon|[Aa]nonymous", tag.name) is not None),
-    # A macro made it, or ctags lost its place: the line does not hold the name.
+    # A macro created it, or ctags lost its position: the line does not contain the name.
     (None, lambda tag: tag.last_name not in "".join(tag.source.split())),
-    # A macro before a definition, on a line without one.
+    # A macro in front of a definition, on its own line.
     ("cpp", lambda tag: re.match(r"\s*[A-Z_0-9]+\([^{]*$", tag.source) is not None and tag.name.isupper()),
-    # A macro that makes a name, or a type: NAME(x)(…), NAME(x)* …
+    # A macro that creates a name or a type: NAME(x)(…), NAME(x)* …
     ("cpp", lambda tag: re.search(re.escape(tag.name) + r"\s*\(\w+\)[\s*&]*[\w(]", tag.source)),
     # An array.
     ("bash", lambda tag: tag.name.endswith("=")),
-    # A primary constructor, a delegate (which is a type), a constraint `where T : …`.
+    # A primary constructor, a delegate (which is a type), or a constraint `where T : …`.
     ("csharp", lambda tag: tag.kind == "method" and re.search(r"\b(class|delegate|record|struct)\b", tag.source)),
     ("csharp", lambda tag: f"where {tag.name} :" in tag.source),
-    # The components of a record, which are no method.
+    # The components of a record, which are not methods.
     ("java", lambda tag: tag.kind == "method" and " record " in f" {tag.source}"),
-    # An object literal; ctags calls it a class.
+    # An object literal, which ctags reports as a class.
     ("javascript", lambda tag: tag.kind == "class" and re.search(r"\b(class|function)\b", tag.source) is None),
-    # A function with two names, of which ours is the one it is kept under, and one with a computed name.
+    # A function with two names (docindex keeps the assigned one), or with a computed name.
     ("javascript", lambda tag: re.search(r"[:=]\s*function\*?\s+\w", tag.source)),
     ("javascript", lambda tag: re.search(r"\](?:\.\w+)?\s*=\s*function", tag.source)),
-    # A name that a macro makes; and an implementation, which we name by its type and ctags by its protocol.
+    # A name that a macro creates, or an implementation: docindex names it by its type, ctags by its protocol.
     ("elixir", lambda tag: tag.name == "unquote" or tag.kind == "implementation"),
-    # A parameter of a lambda, or the variable of a loop.
+    # A lambda parameter or loop variable.
     ("kotlin", lambda tag: tag.kind == "method" and re.search(r"\bfun\b", tag.source) is None),
-    # What a call returns to which a function is given.
+    # The result of a call with a function argument.
     ("lua", lambda tag: re.search(r"=\s*function\b|function\s+[\w.:]*" + re.escape(tag.name), tag.source) is None),
-    # A field of a record; a keyword.
+    # A record field or a keyword.
     ("haskell", lambda tag: tag.kind == "function" and re.match(r"[a-z_(]", tag.source) is None),
     ("haskell", lambda tag: re.search(r"[{,]\s*" + re.escape(tag.name) + r"\s*::", tag.source) is not None),
     ("haskell", lambda tag: tag.name in {"class", "infix", "infixl", "infixr", "pattern"}),
-    # A lambda that is given a name.
+    # A lambda assigned to a name.
     ("python", lambda tag: "lambda" in tag.source),
 )
-# What the parser reads where ctags reads a definition.
+# Node types that the parser reports where ctags reports a definition.
 _NO_CODE = re.compile(r".*(?:comment|string|text|heredoc|quoted|haddock|fragment).*")
 
 
 def compare(files: Sequence[CodeFile]) -> Iterator[Compared]:
-    """All tags of files that are of languages that ctags knows."""
+    """Compare all tags of files in languages that ctags supports."""
     for language, group in groupby(sorted(files, key=attrgetter("language", "path")), attrgetter("language")):
         if language not in _LANGUAGES:
             continue
@@ -190,13 +192,13 @@ def _tags(files: Sequence[CodeFile], name: str) -> Iterator[Tag]:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """What we read in a file."""
+    """The parsed symbols of a file."""
 
     tree: "Tree"
-    symbols: Mapping[str, list[Symbol]]  # by their names
+    symbols: Mapping[str, list[Symbol]]  # by name
 
     def is_no_code(self, tag: Tag) -> bool:
-        """Whether a comment, a string or a keyword stands where a tag is."""
+        """Return whether the tag's position is in a comment, a string or a keyword."""
         column = len(tag.source[: tag.source.find(tag.last_name)].encode())
         point = (tag.line - 1, max(0, column))
         node = self.tree.root_node.descendant_for_point_range(point, point)
@@ -213,7 +215,7 @@ def _parse(file: CodeFile) -> _Parsed:
 
 
 def _is_found(tag: Tag, language: _Language, symbols: Mapping[str, list[Symbol]]) -> bool:
-    # A function is JavaScript's class, too.
+    # In JavaScript, a function can also be a class.
     is_either = language.name == "JavaScript" and tag.kind == "class"
     coarse = "callable" if tag.kind in language.callables else "type"
     return any(
@@ -228,7 +230,7 @@ def _is_no_definition(tag: Tag) -> bool:
 
 
 def _print_recall(name: str, compared: Iterable[Compared]) -> None:
-    """A row a language: tags, recall, and both by kind."""
+    """Print tags and recall by language and kind."""
     for language, group in groupby(sorted(compared, key=attrgetter("tag.language")), attrgetter("tag.language")):
         members = list(group)
         tags = Counter(each.tag.kind for each in members)
@@ -248,13 +250,13 @@ def _print_differences(name: str, compared: Iterable[Compared], most: int) -> No
 
 
 def main() -> None:
-    """Print rows a repository, and those of all."""
+    """Print the rows of each repository, then the totals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--differences", type=int, default=0, metavar="N", help="print N missing ones a language")
+    parser.add_argument("--differences", type=int, default=0, metavar="N", help="print N missing tags by language")
     arguments = parser.parse_args()
     if shutil.which("ctags") is None:
-        raise SystemExit("ctags is missing: install Universal Ctags, as with apt-get install universal-ctags")
+        raise SystemExit("ctags not found. Install Universal Ctags, for example with `apt-get install universal-ctags`")
     everything: list[Compared] = []
     print(f"{'':<38}{'tags':>7}{'found':>8}")
     for folder in [path.absolute() for path in arguments.folders]:

@@ -1,7 +1,9 @@
-"""How large should a chunk of code be, and what is the header worth? cuts.py BENCH CORPORA.
+"""Measure the effect of the chunk size and of the header line on search quality.
 
-Answers the questions of `benchmarks.quality` over indexes that differ in the budget of a code chunk (in characters that
-are not white space), and over one whose embedded texts have no header line. Gains are over the first row, with 95 %
+    python -m benchmarks.cuts BENCH CORPORA
+
+Answers the questions of `benchmarks.quality` over indexes with different budgets for code chunks (in non-whitespace
+characters), and over an index whose embedded texts have no header line. Gains are relative to the first row, with 95 %
 intervals by paired bootstrap over questions.
 """
 
@@ -26,7 +28,7 @@ _MODES = (Variation("hybrid"), Variation("bm25", Mode.BM25), Variation("vector",
 
 
 def without_header(chunks: pa.Table) -> pa.Table:
-    """The chunks as if nothing were known of their place. Their embedded text begins with an empty line."""
+    """Return the chunks without their location. Their embedded text starts with an empty line."""
     for name in _HEADER:
         field = CHUNKS.field(name)
         empty: object = [] if pa.types.is_list(field.type) else None if field.nullable else ""
@@ -35,7 +37,7 @@ def without_header(chunks: pa.Table) -> pa.Table:
 
 
 def builds() -> Iterator[tuple[str, Build]]:
-    """The indexes to compare; the first is the product as it is."""
+    """Return the indexes to compare; the first uses the defaults."""
     default = ChunkingSettings().code_chars
     budgets: list[int] = [default, *(budget for budget in _BUDGETS if budget != default)]
     yield from ((f"{budget} characters", _build(budget)) for budget in budgets)

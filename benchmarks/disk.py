@@ -1,8 +1,10 @@
-"""What many small updates leave on the disk: disk.py REPOSITORY [--updates 200].
+"""Measure the disk use of an index after many small updates.
 
-A clone of the repository is indexed, then updated so many times: each update edits one file and indexes. The sizes of
-all parts of the index are printed after the first build, after the updates, after a clean-up where there is one, and
-of a fresh build of the same files. `kept` is what only the generation before the published one needs.
+    python -m benchmarks.disk REPOSITORY [--updates 200]
+
+A clone of the repository is indexed, then updated repeatedly; each update edits one file and indexes. The benchmark
+prints the size of each part of the index after the first build, after the updates, after a cleanup, and for a fresh
+build of the same files. `kept` holds files that only the previous generation needs.
 """
 
 import argparse
@@ -22,13 +24,13 @@ from docindex_dagster.runner.run import index
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.generation import read_generation
 
-LIMIT = 1.5  # times a fresh build, the kept generation aside
+LIMIT = 1.5  # multiple of a fresh build, without kept files
 _PARTS = ("tables", "stores/lance", "stores/tantivy", "stores/graph", "stores/packs")
 _MIB = 1 << 20
 
 
 def sizes(layout: Layout) -> dict[str, int]:
-    """Bytes of each part of an index; what only the previous generation needs stands for itself.
+    """Return the bytes of each part of an index, and of files that only the previous generation needs.
 
     A file that two generations share by a hard link is counted once.
     """
@@ -38,7 +40,7 @@ def sizes(layout: Layout) -> dict[str, int]:
 
 
 def _kept(layout: Layout) -> int:
-    """Tantivy segments and graph files of the previous generation that the published one does not share."""
+    """Return Tantivy segments and graph files of the previous generation that the published one does not share."""
     now, before = read_generation(layout), read_generation(layout, previous=True)
     if now is None or before is None:
         return 0
@@ -66,7 +68,7 @@ def _bytes(files: Iterable[Path]) -> int:
 
 
 def edit(root: Path, files: list[Path], chance: random.Random, number: int) -> None:
-    """Change one file, and commit every tenth time."""
+    """Edit one file, and commit every tenth edit."""
     file = chance.choice(files)
     lines = file.read_text(encoding="utf-8").splitlines()
     lines.insert(chance.randrange(len(lines) + 1), f"# update {number}")
@@ -77,7 +79,7 @@ def edit(root: Path, files: list[Path], chance: random.Random, number: int) -> N
 
 
 def clean_up(settings: Settings, root: Path) -> bool:
-    """Remove what no generation needs, as a user would; False where this docindex has no command for it."""
+    """Run the cleanup command; return False if this version of docindex has none."""
     (settings.root / "docindex.toml").write_text(
         f'[[source]]\nkind = "git"\nname = "{root.name}"\npath = "{root.name}"\n'
     )
@@ -86,7 +88,7 @@ def clean_up(settings: Settings, root: Path) -> bool:
 
 
 def show(name: str, found: dict[str, int]) -> int:
-    """Print a row; returns the bytes without what is kept for a rollback."""
+    """Print a row; return the bytes without files kept for a rollback."""
     total = sum(found[part] for part in _PARTS) - found["kept"]
     cells = (*(found[part] for part in _PARTS), found["kept"], total)
     print(f"{name:<24}" + "".join(f"{value / _MIB:>16.2f}" for value in cells), flush=True)
@@ -94,7 +96,7 @@ def show(name: str, found: dict[str, int]) -> int:
 
 
 def main() -> None:
-    """Print the sizes in MiB, and end with 1 where the clean-up leaves more than the limit."""
+    """Print the sizes in MiB, and exit with 1 if the cleanup leaves more than the limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", type=Path)
     parser.add_argument("--updates", type=int, default=200)
@@ -121,7 +123,7 @@ def main() -> None:
         anew = Layout(Path(folder) / "anew")
         index(settings.model_copy(update={"home": anew.home}), source, StaticEmbedder())
         fresh = show("fresh build", sizes(anew))
-        print(f"{left / fresh:.2f} times a fresh build (limit {LIMIT}); {seconds:.2f} s an update")
+        print(f"{left / fresh:.2f} times a fresh build (limit {LIMIT}); {seconds:.2f} s per update")
         print(f"whole homes: {folder_bytes(layout.home) / _MIB:.2f} and {folder_bytes(anew.home) / _MIB:.2f} MiB")
     sys.exit(left > LIMIT * fresh)
 

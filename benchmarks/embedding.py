@@ -1,9 +1,10 @@
-"""How fast does a model embed? embedding.py [--provider NAME] [--model MODEL] [--sample N] FOLDER...
+"""Measure the speed of an embedding model.
 
-The chunks of some repositories, each under the line that tells its place, in batches as a run embeds them: chunks a
-second on one core and on all of them, of CPU time and of the time that passes, which differ where the machine has
-other work; and how long it takes until the first text is embedded, libraries included. Figures are medians of some
-rounds, each in a process of its own.
+    python -m benchmarks.embedding [--provider NAME] [--model MODEL] [--sample N] FOLDER...
+
+The chunks of the folders, each with its header line, are embedded in batches as in a run. The benchmark prints chunks
+per second on one core and on all cores, in CPU time and wall-clock time (which differ under load), and the time until
+the first text is embedded, including imports. Values are medians of several rounds, each in its own process.
 """
 
 import argparse
@@ -23,13 +24,13 @@ from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 
 _BATCH = 256
-_WARMING = 32  # texts before time is taken
+_WARMING = 32  # texts for warming up
 _ROUNDS = 3
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 def texts_of(folder: Path) -> list[str]:
-    """What is embedded of a folder."""
+    """Return the embedded texts of a folder."""
     source = Source("library/x", "library", "x", folder)
     settings = ChunkingSettings()
     texts: list[str] = embed_texts(
@@ -39,12 +40,12 @@ def texts_of(folder: Path) -> list[str]:
 
 
 def sampled(texts: list[str], size: int) -> list[str]:
-    """So many of the texts, or all, at equal distances."""
+    """Return the given number of texts at equal distances, or all."""
     return texts if size >= len(texts) else [texts[at * len(texts) // size] for at in range(size)]
 
 
 def timed(settings: EmbeddingSettings, texts: list[str]) -> tuple[float, float, float]:
-    """Seconds until the first text is embedded, and for all of them: elapsed, and of CPU time."""
+    """Return the seconds until the first text is embedded, and for all: wall-clock and CPU time."""
     started = time.perf_counter()
     embedder = load_embedder(settings)
     embedder.embed_query("a text")
@@ -57,7 +58,7 @@ def timed(settings: EmbeddingSettings, texts: list[str]) -> tuple[float, float, 
 
 
 def medians(settings: EmbeddingSettings, texts: list[str], cores: int) -> list[float]:
-    """What `timed` tells, of some rounds on so many cores."""
+    """Return the medians of `timed` over several rounds on the given number of cores."""
     os.environ |= dict.fromkeys(_THREADS, str(cores))
     rounds = []
     for _ in range(_ROUNDS):
@@ -67,7 +68,7 @@ def medians(settings: EmbeddingSettings, texts: list[str], cores: int) -> list[f
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--provider", default="static")
@@ -82,7 +83,7 @@ def main() -> None:
         first, passed, used = medians(settings, texts, cores)
         speeds = ", ".join(
             f"{len(texts) / seconds:,.0f} chunks/s ({size / seconds:.3g} MB/s) {clock}"
-            for seconds, clock in ((used, "of CPU time"), (passed, "of time that passes"))
+            for seconds, clock in ((used, "of CPU time"), (passed, "of wall-clock time"))
         )
         print(f"{cores} core(s): {speeds}; the first text after {first:.2f} s")
 

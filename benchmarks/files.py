@@ -1,8 +1,10 @@
-"""Which file answers a question? NDCG@10 per repository and retriever: files.py BENCH CORPORA.
+"""Measure NDCG@10 of questions for files, by repository and search mode.
 
-BENCH is a folder with `repos.json` and `queries/NAME.json`; CORPORA holds each repository of `repos.json` by name, at
-its pinned revision. A question has target files; a target's rank is that of the first chunk from its file among the
-ten best, and the ideal ranking has min(10, number of targets) hits.
+    python -m benchmarks.files BENCH CORPORA
+
+BENCH has `repos.json` and `queries/NAME.json`; CORPORA has each repository of `repos.json` by name at its pinned
+revision. A question has target files. The rank of a target is that of the first chunk from its file among the ten
+best, and the ideal ranking has min(10, number of targets) hits.
 """
 
 import argparse
@@ -23,7 +25,7 @@ TOP = 10
 
 
 def ndcg(paths: Sequence[str], targets: Sequence[str]) -> float:
-    """Binary NDCG@10 of chunks by file; `paths` are those of the hits, best first."""
+    """Return the binary NDCG@10 of chunks by file; `paths` are those of the hits, best first."""
     gains = 0.0
     for target in targets:
         rank = next((rank for rank, path in enumerate(paths[:TOP], start=1) if is_same_file(path, target)), None)
@@ -34,17 +36,17 @@ def ndcg(paths: Sequence[str], targets: Sequence[str]) -> float:
 
 
 def targets_of(question: Mapping[str, Any]) -> list[str]:
-    """The paths of the files that answer a question; a few targets name lines as well, which say nothing of files."""
+    """Return the paths of the files that answer a question, without the line ranges that a few targets have."""
     return [target if isinstance(target, str) else target["path"] for target in question["targets"]]
 
 
 def is_same_file(left: str, right: str) -> bool:
-    """One path is a suffix of the other on a `/` boundary."""
+    """Return whether one path is a suffix of the other on a `/` boundary."""
     return f"/{left}".endswith(f"/{right}") or f"/{right}".endswith(f"/{left}")
 
 
 def evaluate(bench: Path, corpora: Path, modes: Sequence[Mode]) -> dict[str, dict[Mode, list[float]]]:
-    """Scores of all questions, by repository and mode."""
+    """Return the scores of all questions by repository and mode."""
     scores: dict[str, dict[Mode, list[float]]] = {}
     embedder = StaticEmbedder()
     for queries in sorted((bench / "queries").glob("*.json")):
@@ -64,7 +66,7 @@ def evaluate(bench: Path, corpora: Path, modes: Sequence[Mode]) -> dict[str, dic
 
 
 def main() -> None:
-    """Print a row a repository and the mean over all questions."""
+    """Print a row for each repository and the mean over all questions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("corpora", type=Path)

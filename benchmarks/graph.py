@@ -1,8 +1,10 @@
-"""What does the graph of a source cost: to build, to update after an edit, to ask? `graph FOLDER`.
+"""Measure the cost to build, update and query the graph of a source.
 
-Without Dagster, in one process: parsing and cutting, with and without what files say about names, and resolving, in
-seconds of CPU time: the least of three, since a machine that does more makes all of them slower. The folder is read
-once before, so that grammars, queries and files are at hand.
+    python -m benchmarks.graph FOLDER
+
+The benchmark runs in one process without Dagster. It measures parsing and chunking with and without references, and
+resolution, in seconds of CPU time. Each value is the minimum of three, because load only increases times. The folder is
+read once in advance to warm up grammars, queries and files.
 """
 
 import argparse
@@ -32,14 +34,14 @@ def main() -> None:
     """Print seconds, milliseconds and MiB."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--repetitions", type=int, default=3, help="of what is timed; the least is shown")
+    parser.add_argument("--repetitions", type=int, default=3, help="repetitions; the minimum is printed")
     arguments = parser.parse_args()
     folder: Path = arguments.folder
     least_of = partial(_least, repetitions=arguments.repetitions)
     chunks = chunks_of(folder)
     references = as_table(cut(folder, wants_references=True).references, "")
     before = _mebibytes("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak from here on
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     graph = build_graph(chunks, references)
     peak = _mebibytes() - before
     without = least_of(partial(cut, folder))
@@ -49,10 +51,10 @@ def main() -> None:
         unfollowed = least_of(partial(build_graph, chunks, references))
     cost, least = ((parsed - without + seconds) / without for seconds in (resolved, unfollowed))
     print(f"{len(pc.unique(chunks['path']))} files, {chunks['text'].nbytes / 1e6:.1f} MB, {chunks.num_rows} chunks")
-    print(f"parse and cut {without:.1f} s, references {parsed - without:.1f} s, resolve {resolved:.1f} s", end="")
-    print(f": {cost:.0%} on top")
-    print(f"where no call is followed: {least:.0%}")
-    print(f"{graph.nodes.num_rows} nodes, {graph.triples.num_rows} edges, {peak} MiB more at the peak")
+    print(f"parse and chunk {without:.1f} s, references {parsed - without:.1f} s, resolve {resolved:.1f} s", end="")
+    print(f": {cost:.0%} overhead")
+    print(f"without following calls: {least:.0%}")
+    print(f"{graph.nodes.num_rows} nodes, {graph.triples.num_rows} edges, {peak} MiB added to the peak")
     paths = references["path"].to_pylist()
     edited = paths[:: max(1, len(paths) // _EDITS)][:_EDITS]
     times = [_seconds(partial(update_graph, graph, _edited(chunks, path), references)) for path in edited]
@@ -61,19 +63,19 @@ def main() -> None:
     _ask(opened)
     hubs = [name for name, _ in statistics_of(opened).hubs]
     times = [_seconds(partial(queries.callers, opened, hub, 2)) for hub in hubs for _ in range(3)][:_QUESTIONS]
-    print(f"callers of callers of the most called: {_milliseconds(times)}")
+    print(f"indirect callers of the most called symbols: {_milliseconds(times)}")
     times = [_seconds(partial(queries.impact, opened, hub, 3)) for hub in hubs]
-    print(f"impact, three edges far: {_milliseconds(times)}")
+    print(f"impact over three edges: {_milliseconds(times)}")
 
 
 def _edited(chunks: pa.Table, path: str) -> pa.Table:
-    """The chunks as after an edit of a file."""
+    """Return the chunks after an edit of a file."""
     hashes = pc.if_else(pc.equal(chunks["path"], path), pa.scalar("edited"), chunks["row_hash"])
     return chunks.set_column(chunks.schema.get_field_index("row_hash"), chunks.schema.field("row_hash"), hashes)
 
 
 def _ask(opened: OpenGraph) -> None:
-    """What is made once, when a graph is first asked."""
+    """Build the caches of the first query."""
     opened.leaving(0)
     opened.incoming_edges(0)
 

@@ -1,7 +1,9 @@
-"""Do our ignore rules decide as git does, and would pathspec? `ignore_rules [--files 1500]`.
+"""Compare ignore rules with those of git and pathspec.
 
-Random ignore files and paths, each asked of `git check-ignore`, of `docindex_dagster.sources.ignore` and of pathspec;
-then how long fifty thousand paths take, and a pattern that makes a regular expression backtrack.
+    python -m benchmarks.ignore_rules [--files 1500]
+
+Random ignore files and paths are checked with `git check-ignore`, `docindex_dagster.sources.ignore` and pathspec. The
+benchmark also measures fifty thousand paths, and a pattern that makes a regular expression backtrack.
 """
 
 import argparse
@@ -69,7 +71,7 @@ def ignored_by_git(repository: Path, lines: Sequence[str], paths: Sequence[str])
 
 
 def ignored_by_us(rules: RuleSet, path: str) -> bool:
-    """Parents first, as the walk asks."""
+    """Check parents first, as the walk does."""
     parts = path.split("/")
     for depth, name in enumerate(parts, start=1):
         rule = rules.decide("/".join(parts[:depth]).encode(), name.encode(), is_folder=depth < len(parts))
@@ -102,8 +104,8 @@ def compare(files: int) -> None:
                 refused += 1
             else:
                 theirs_differ += sum(spec.match_file(path) != (path in expected) for path in paths)
-    print(f"{decisions:,} decisions over {files:,} ignore files, other than git's: ours {ours_differ}, ", end="")
-    print(f"pathspec's {theirs_differ}, and {refused} files that it refuses")
+    print(f"{decisions:,} decisions over {files:,} ignore files, unlike git: docindex {ours_differ}, ", end="")
+    print(f"pathspec {theirs_differ}, and {refused} files that it rejects")
 
 
 def measure() -> None:
@@ -112,9 +114,9 @@ def measure() -> None:
     pairs = [(path.encode(), path.rsplit("/", 1)[1].encode()) for path in paths]
     ours = cpu_s(lambda: [rules.decide(path, name, is_folder=False) for path, name in pairs])
     theirs = cpu_s(lambda: [spec.match_file(path) for path in paths])
-    print(f"{_PATHS:,} paths, CPU time: ours {ours:.2f} s, pathspec {theirs:.2f} s")
+    print(f"{_PATHS:,} paths, CPU time: docindex {ours:.2f} s, pathspec {theirs:.2f} s")
     evil = cpu_s(lambda: parse(_EVIL.encode(), "").decide(b"a" * 40, b"a" * 40, is_folder=False))
-    print(f"{_EVIL} against forty a: ours {evil * 1e3:.1f} ms, ", end="", flush=True)
+    print(f"{_EVIL} against forty a: docindex {evil * 1e3:.1f} ms, ", end="", flush=True)
     code = f"from pathspec import GitIgnoreSpec; GitIgnoreSpec.from_lines([{_EVIL!r}]).match_file('a' * 40)"
     try:
         subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
@@ -126,7 +128,7 @@ def measure() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1500)
-    warnings.simplefilter("ignore", FutureWarning)  # pathspec's, for ranges in brackets
+    warnings.simplefilter("ignore", FutureWarning)  # from pathspec, for ranges in brackets
     compare(parser.parse_args().files)
     measure()
 

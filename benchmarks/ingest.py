@@ -1,16 +1,16 @@
-"""How long does it take until a message is acknowledged? ingest.py.
+"""Measure how long it takes to acknowledge a message.
 
     python -m benchmarks.ingest [FOLDER] [--project ROOT] [--messages 500] [--lookups 10000]
                                 [--folded 10000] [--tail 5000]
 
-Messages of 50, 500 and 5,000 words are written into a domain below FOLDER (default: the working directory), by one
-process and by four that write as fast as they can. In turns, a message is ingested (admitted, looked at for names of
-code, written, synced, cut, and read for concepts), one is written into the log alone, and the same bytes are appended
-to a plain file and synced: what the disk takes anyway. Printed are milliseconds: the median, the 95th and 99th
-percentile, and the worst. With `--project`, messages name symbols of what is indexed there.
+One process, then four at full speed, write messages of 50, 500 and 5,000 words to a domain in FOLDER (default: the
+current directory). The following alternate: a message is ingested (admitted, scanned for names of code, written,
+synced, chunked, and analyzed for concepts), a message is written only to the log, and the same bytes are appended to a
+plain file and synced, as a lower bound. The output is in milliseconds: median, 95th and 99th percentile, and maximum.
+With `--project`, messages name symbols of that project's index.
 
-Then four processes write, and each message is looked up from another process once it is acknowledged; it is measured
-what a read costs when nothing came, and what a search takes where some messages are folded and some lie in the log.
+Then four processes write, and another process looks up each message after its acknowledgement. The benchmark also
+measures a read without new messages, and searches over folded messages and messages in the log.
 """
 
 import argparse
@@ -44,27 +44,27 @@ _WORDS = (50, 500, 5000)
 _PROCESSES = (1, 4)
 _VOCABULARY = ("the", "pump", "opens", "a", "valve", "when", "pressure", "falls", "below", "its", "limit", "again")
 _READS = 2000
-_WORDS_A_NAME = 12  # a message of words names code as often
+_WORDS_A_NAME = 12  # interval of words that name code
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one process writes."""
+    """The messages that one process writes."""
 
     home: Path
     number: int
     words: int
     messages: int
     project: Path | None
-    names: tuple[str, ...] = ()  # of symbols that are indexed there
+    names: tuple[str, ...] = ()  # of indexed symbols
 
 
 Times = list[tuple[float, float, float]]
-"""Seconds of each message: ingested, in the log, and in a plain file."""
+"""Seconds for each message: ingested, only in the log, and in a plain file."""
 
 
 def message(task: Task, number: int) -> Message:
-    """A message of so many words, other ones each time."""
+    """Return a message with the given number of words, different each time."""
     chance = random.Random(f"{task.number} {number}")
     words = chance.choices(_VOCABULARY, k=task.words)
     if task.names:
@@ -75,7 +75,7 @@ def message(task: Task, number: int) -> Message:
 
 
 def seconds(act: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Return how long a function takes."""
     started = time.perf_counter()
     act()
     return time.perf_counter() - started
@@ -83,7 +83,7 @@ def seconds(act: Callable[[], object]) -> float:
 
 @contextmanager
 def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
-    """Append bytes to a file, and sync it."""
+    """Append bytes to a file and sync it."""
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def append(data: bytes) -> None:
@@ -97,7 +97,7 @@ def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
 
 
 def written(task: Task) -> Times:
-    """Write, into the log and into a plain file in turns."""
+    """Write messages, alternately to the log and to a plain file."""
     settings = project(task.home / "project")
     code = Live(load_settings(task.project)) if task.project else None
     memory = Memory(settings, DOMAIN, code=code)
@@ -117,20 +117,20 @@ def written(task: Task) -> Times:
 
 
 def names_in(project: Path) -> tuple[str, ...]:
-    """The symbols that are indexed in a project."""
+    """Return the indexed symbols of a project."""
     ids = open_reader(Layout(load_settings(project).home)).graph.ids
     return tuple(sorted({node.partition("::")[2].partition("~")[0] for node in ids if "::" in node}))
 
 
 def shown(times: Sequence[float]) -> str:
-    """The median, two percentiles, and the worst, in milliseconds."""
+    """Format the median, two percentiles and the maximum in milliseconds."""
     found = sorted(times)
     chosen = [found[int(len(found) * share)] for share in (0.5, 0.95, 0.99)] + [found[-1]]
     return " ".join(f"{each * 1000:7.2f}" for each in chosen)
 
 
 def acknowledging(folder: Path, messages: int, project: Path | None) -> None:
-    """Print how long messages take."""
+    """Print how long it takes to acknowledge messages."""
     names = names_in(project) if project else ()
     head = "     p50     p95     p99     max"
     print(f" words processes  ingested{head}  log{head}  bare{head}  ms")
@@ -145,7 +145,7 @@ def acknowledging(folder: Path, messages: int, project: Path | None) -> None:
 
 
 def looking_up(home: Layout, lookups: int) -> None:
-    """Print whether another process sees each message once it is acknowledged."""
+    """Print whether another process finds each message after its acknowledgement."""
     reader = start("watch", home)
     writers = [start("write", home, name, str(lookups // 4)) for name in "abcd"]
 
@@ -165,24 +165,24 @@ def looking_up(home: Layout, lookups: int) -> None:
     for process in (reader, *writers):
         process.wait()
         process.stdout.close()  # type: ignore[union-attr]
-    print(f"looked up from another process: {dict(answers)}")
+    print(f"found by another process: {dict(answers)}")
 
 
 def reading(log: Log) -> None:
-    """Print what a read costs when nothing came."""
+    """Print the cost of a read without new messages."""
     offsets = log.read().offsets
     started, worked = time.perf_counter(), time.process_time()
     for _ in range(_READS):
         log.read(offsets)
     clock, cpu = time.perf_counter() - started, time.process_time() - worked
     print(
-        f"a read when nothing came, {len(offsets.ends)} segments: {cpu / _READS * 1e6:.0f} us of CPU time, "
+        f"a read without new messages, {len(offsets.ends)} segments: {cpu / _READS * 1e6:.0f} us of CPU time, "
         f"{clock / _READS * 1e6:.0f} us by the clock"
     )
 
 
 def searching(folder: Path, folded: int, tail: int) -> None:
-    """Print what searches take where some messages are folded and some are not, and how long loading them takes."""
+    """Print how long searches over folded messages and messages in the log take, and how long loading takes."""
     settings = project(folder)
     log = open_log(Layout(settings.home), DOMAIN)
     chance = random.Random(1)
@@ -204,20 +204,20 @@ def searching(folder: Path, folded: int, tail: int) -> None:
         between.append(seconds(lambda: memory.recall(" ".join(chance.choices(words, k=8)))))
     print(f"fold of {folded:,} messages {took:.1f} s; first search of a process {loaded:.2f} s")
     print(f"search of {folded:,} folded and {tail:,} in the log           {shown(times)}")
-    print(f"the same, each after a message was written          {shown(between)}")
+    print(f"the same, each after a new message          {shown(between)}")
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path())
-    parser.add_argument("--project", type=Path, help="whose index has the code that messages name")
+    parser.add_argument("--project", type=Path, help="project with the code that messages name")
     parser.add_argument("--folded", type=int, default=10_000)
     parser.add_argument("--tail", type=int, default=5_000)
     parser.add_argument("--messages", type=int, default=500)
     parser.add_argument("--lookups", type=int, default=10_000)
     arguments = parser.parse_args()
-    print(f"load of the machine {os.getloadavg()[0]:.1f}")
+    print(f"system load {os.getloadavg()[0]:.1f}")
     acknowledging(arguments.folder, arguments.messages, arguments.project)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         home = Layout(Path(folder).absolute() / "home")

@@ -1,11 +1,11 @@
-"""How long an installation takes with nothing in any cache, how large it is, and how soon the first answer is there.
+"""Measure a fresh installation: time, size, and time until the first answer.
 
     make dist
     python -m benchmarks.installation dist/*.whl REPOSITORY [QUERY]
 
-Each installer installs the wheel, and what it needs, from the package index into an empty environment, with an empty
-home and cache. Then a copy of the repository is begun, indexed and searched. Times are by the clock, in seconds: the
-network has its part in them.
+Each installer installs the wheel and its dependencies from the package index into an empty environment, with an empty
+home and cache. Then a project is created for a copy of the repository, indexed and searched. Times are wall-clock
+seconds and include the network.
 """
 
 import os
@@ -22,8 +22,8 @@ _MB = 1_000_000
 
 
 def main(wheel: Path, repository: Path, query: str = "how are errors handled") -> None:
-    """Print a row for each installer: the environment, the installation, its size, three commands, and all of it."""
-    print("| | environment | install | MB on disk | init | index | search | to the first answer |")
+    """Print a row for each installer: environment, installation, size, three commands, and the total."""
+    print("| | environment | install | MB on disk | init | index | search | total |")
     print("|---|---|---|---|---|---|---|---|")
     for name in _INSTALLERS:
         with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +42,7 @@ def _measure(name: str, wheel: Path, repository: Path, query: str, folder: Path)
     }[name]
     commands = [made, [*installed, str(wheel)], *([docindex, *words] for words in (["init", "--yes"], ["index"]))]
     times = [_seconds(command, project, home) for command in commands]
-    size = _bytes(env)  # with the bytecode of what these commands import
+    size = _bytes(env)  # with the bytecode of the modules that these commands import
     times.append(_seconds([docindex, "search", query], project, home))
     made_s, installed_s, *rest = (f"{seconds:.1f}" for seconds in times)
     print(
@@ -51,10 +51,10 @@ def _measure(name: str, wheel: Path, repository: Path, query: str, folder: Path)
 
 
 def _seconds(command: list[str], folder: Path, home: Path) -> float:
-    """How long a command takes for a user who has nothing yet.
+    """Return how long a command takes for a new user.
 
     Raises:
-        SystemExit: it fails.
+        SystemExit: if the command fails.
     """
     begun = time.perf_counter()
     ended = subprocess.run(command, cwd=folder, env=_environment(home), capture_output=True, text=True, check=False)
@@ -70,7 +70,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _bytes(folder: Path) -> int:
-    """What the files below take on the disk, each once."""
+    """Return the size of the files in a folder, with hard links counted once."""
     taken = {(one.st_dev, one.st_ino): one.st_blocks * 512 for one in _files(folder)}
     return sum(taken.values())
 

@@ -1,7 +1,8 @@
-"""Do our calls agree with those of Jedi? `jedi_agreement FOLDER... [--differences N]`.
+"""Compare calls with those that Jedi infers.
 
-Jedi infers what each call of a Python project reaches; both are compared as pairs of caller and callee inside the
-project. It needs `pip install jedi`.
+    python -m benchmarks.jedi_agreement FOLDER... [--differences N]
+
+Both are compared as pairs of caller and callee within a Python project. Requires `pip install jedi`.
 """
 
 import argparse
@@ -23,7 +24,7 @@ _OUTSIDE = ("external", "unresolved")
 
 
 class Symbols:
-    """The symbols of the files of a project by their lines."""
+    """The symbols of a project's files, by line."""
 
     def __init__(self, chunks: pa.Table) -> None:
         self.by_path: dict[str, list[tuple[int, int, str, str]]] = {}
@@ -33,7 +34,7 @@ class Symbols:
             )
 
     def at(self, path: str, line: int) -> str:
-        """The node of the innermost function or class at a line; the file's for none."""
+        """Return the node of the innermost function or class at a line, or of the file."""
         listed = self.by_path.get(path, [])
         ids = symbol_ids([qualified for _, _, qualified, _ in listed])
         around = [
@@ -45,23 +46,23 @@ class Symbols:
 
 
 def main() -> None:
-    """Print the agreement, and some differences to judge by hand."""
+    """Print the agreement, and differences to judge by hand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--differences", type=int, default=0, help="Print so many, chosen by chance.")
+    parser.add_argument("--differences", type=int, default=0, help="Print N random differences.")
     arguments = parser.parse_args()
-    print(f"{'project':<12}{'both':>7}{'only ours':>11}{'only Jedi':>11}{'agreement':>11}")
+    print(f"{'project':<12}{'both':>7}{'only docindex':>15}{'only Jedi':>11}{'agreement':>11}")
     for folder in arguments.folders:
         chunks = chunks_of(folder)
         ours, theirs = _ours(chunks), _theirs(folder, chunks)
         both = ours.keys() & theirs.keys()
         union = ours.keys() | theirs.keys()
         print(
-            f"{folder.name:<12}{len(both):>7}{len(ours.keys() - both):>11}{len(theirs.keys() - both):>11}"
+            f"{folder.name:<12}{len(both):>7}{len(ours.keys() - both):>15}{len(theirs.keys() - both):>11}"
             f"{len(both) / max(1, len(union)):>11.1%}"
         )
         for pair in random.Random(0).sample(sorted(union - both), min(arguments.differences, len(union - both))):
-            who, line = ("ours", ours[pair]) if pair in ours else ("jedi", theirs[pair])
+            who, line = ("docindex", ours[pair]) if pair in ours else ("Jedi", theirs[pair])
             print(f"  {who} {line}: {pair[0]} -> {pair[1]}")
 
 
@@ -78,7 +79,7 @@ def _ours(chunks: pa.Table) -> dict[_Pair, str]:
 def _theirs(folder: Path, chunks: pa.Table) -> dict[_Pair, str]:
     import jedi
 
-    # The project before what is installed, which may be another version of itself.
+    # The project precedes installed packages, which may include another version of it.
     paths = [str(folder / "src"), str(folder), *jedi.get_default_environment().get_sys_path()]
     project = jedi.Project(folder, sys_path=paths)
     symbols = Symbols(chunks)
@@ -87,7 +88,7 @@ def _theirs(folder: Path, chunks: pa.Table) -> dict[_Pair, str]:
         text = (folder / path).read_text("utf-8")
         for line, column, holder in _callees(ast.parse(text)):
             caller = symbols.at(path, holder) if holder else path
-            # A script of its own for each call: Jedi finds what a fixture gives just once a script.
+            # A new script for each call: Jedi infers the result of a fixture only once per script.
             script = jedi.Script(text, path=folder / path, project=project)
             for definition in _inferred(script, line, column):
                 target = definition.module_path
@@ -107,9 +108,9 @@ def _inferred(script: Any, line: int, column: int) -> list[Any]:
 
 
 def _callees(node: ast.AST, holder: int = 0) -> Iterator[tuple[int, int, int]]:
-    """Where the last name of each callee stands, and the line of the function or class whose body calls it, else 0.
+    """Yield the position of each callee's last name, and the line of the function or class whose body calls it, or 0.
 
-    Decorators, which are calls too, defaults and bases are run by what is around a definition.
+    Decorators (which are calls), defaults and bases are evaluated in the scope around a definition.
     """
     called: Sequence[ast.AST] = [node.func] if isinstance(node, ast.Call) else ()
     body: Sequence[ast.AST] = ()
@@ -126,7 +127,7 @@ def _callees(node: ast.AST, holder: int = 0) -> Iterator[tuple[int, int, int]]:
 
 
 def _plain(node: str) -> str:
-    """A node without its number among those of one name; a constructor is its class."""
+    """Return a node without its number among equal names; a constructor becomes its class."""
     plain = node.partition("~")[0]
     return plain.removesuffix(".__init__")
 

@@ -1,11 +1,11 @@
-"""How long does an answer take? latency.py.
+"""Measure how long answers take.
 
     python -m benchmarks.latency BENCH FOLDER... [--sizes 5000,20000,100000]
 
-All folders are cut and embedded once. For each size, an index of so many of their chunks, taken from all files in turn,
-is published; then 100 questions for files of BENCH are asked in each mode in a warm process, after 20 others. Printed
-are milliseconds, the median and the 95th percentile, of `search`, of a context of 4,000 tokens, and of an answer of
-`docindex mcp` as its client sees it; then seconds of `docindex search` as a new process, the median of five.
+All folders are chunked and embedded once. For each size, the benchmark publishes that many chunks, from all files in
+rotation, and asks 100 questions for files of BENCH in each mode, in a warm process after 20 others. It prints
+milliseconds (median and 95th percentile) of `search`, of a context of 4,000 tokens, and of an answer of `docindex mcp`
+at its client, then seconds of `docindex search` in a new process (median of five).
 """
 
 import argparse
@@ -55,7 +55,7 @@ SCANS = 10  # of all texts, for the longest word of a question
 
 
 class Cut(NamedTuple):
-    """A folder: its key, chunks, references and vectors."""
+    """A chunked folder: its key, chunks, references and vectors."""
 
     key: str
     chunks: pa.Table
@@ -64,7 +64,7 @@ class Cut(NamedTuple):
 
 
 def cut(folders: Sequence[Path]) -> list[Cut]:
-    """The chunks, references and vectors of each folder."""
+    """Chunk and embed each folder."""
     found = []
     for folder in folders:
         source = Source(f"library/{folder.name}", "library", folder.name, folder)
@@ -78,7 +78,7 @@ def cut(folders: Sequence[Path]) -> list[Cut]:
 
 
 def publish_share(layout: Layout, sources: Sequence[Cut], size: int) -> None:
-    """Publish the same share of the chunks of each source, whole files as far as that goes."""
+    """Publish the same share of each source's chunks, in complete files where possible."""
     share = size / sum(each.chunks.num_rows for each in sources)
     for key, chunks, references, vectors in sources:
         count = min(chunks.num_rows, round(chunks.num_rows * share))
@@ -89,7 +89,7 @@ def publish_share(layout: Layout, sources: Sequence[Cut], size: int) -> None:
 
 
 def questions(bench: Path) -> list[str]:
-    """Some of the questions for files, in an order that stays the same."""
+    """Return a reproducible sample of the questions for files."""
     found = [
         row["query"] for file in sorted((bench / "queries").glob("*.json")) for row in json.loads(file.read_text())
     ]
@@ -97,7 +97,7 @@ def questions(bench: Path) -> list[str]:
 
 
 def milliseconds(ask: Callable[[str], object], asked: Sequence[str]) -> str:
-    """Median and 95th percentile, after some that warm up."""
+    """Return the median and the 95th percentile after a warm-up."""
     seconds = []
     for query in asked:
         started = time.perf_counter()
@@ -112,7 +112,7 @@ def figures(seconds: Sequence[float]) -> str:
 
 
 async def over_mcp(root: Path, asked: Sequence[str]) -> tuple[float, str]:
-    """Seconds from the start of the server to its first answer, and milliseconds of the others."""
+    """Return the seconds until the server's first answer, and the milliseconds of later answers."""
     started = time.perf_counter()
     server = StdioServerParameters(command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp"], cwd=root)
     seconds = []
@@ -127,7 +127,7 @@ async def over_mcp(root: Path, asked: Sequence[str]) -> tuple[float, str]:
 
 
 def cold(root: Path, mode: Mode) -> float:
-    """Seconds of a search as a new process."""
+    """Return the seconds of a search in a new process."""
     command = [sys.executable, "-m", "docindex_dagster.cli", "search", "open a connection", "--mode", mode.value]
     seconds = []
     for _ in range(COLD_RUNS):
@@ -138,7 +138,7 @@ def cold(root: Path, mode: Mode) -> float:
 
 
 def measure(root: Path, asked: Sequence[str]) -> None:
-    """Print what one index takes."""
+    """Print the results for one index."""
     settings = load_settings(root)
     reader = open_reader(Layout(settings.home))
     embedder = StaticEmbedder()
@@ -172,7 +172,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
-    parser.add_argument("--sizes", default="5000,20000,100000", help="Numbers of chunks.")
+    parser.add_argument("--sizes", default="5000,20000,100000", help="Comma-separated numbers of chunks.")
     arguments = parser.parse_args()
     asked = questions(arguments.bench)
     sources = cut(arguments.folders)

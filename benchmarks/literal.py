@@ -1,8 +1,10 @@
-"""Does an exact search find what ripgrep finds? `literal FOLDER...`.
+"""Compare exact search with ripgrep.
 
-Each folder is indexed in a fresh project. For exact texts and patterns the matches are compared by path, line and
-column, over the files that are indexed: those that discovery skips are left out of both. It needs `rg`. Seconds are
-of the clock, of our search in a warm process and of a run of ripgrep.
+    python -m benchmarks.literal FOLDER...
+
+Each folder is indexed in a fresh project. Matches of exact texts and patterns are compared by path, line and column
+over the indexed files; files that discovery skips are excluded from both. Requires `rg`. Times are wall-clock seconds
+of searches in a warm process, and of runs of ripgrep.
 """
 
 import argparse
@@ -30,11 +32,11 @@ _Place = tuple[str, int, int]
 
 
 def main() -> None:
-    """Print a row a folder, and below the first differences."""
+    """Print a row for each folder, then the first differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     print(
-        "| repository | files | searches | matches | only ours | only ripgrep's | ours, s | ripgrep, s |\n|---|"
+        "| repository | files | searches | matches | only docindex | only ripgrep | docindex, s | ripgrep, s |\n|---|"
         + "---|" * 7
     )
     differences: list[str] = []
@@ -69,15 +71,15 @@ def _compared(folder: Path) -> tuple[str, list[str]]:
         seconds[1] += time.perf_counter() - started
         for at, places in enumerate((ours, ours - theirs, theirs - ours)):
             sums[at] += len(places)
-        lines += [f"{folder.name} {text!r}: only ours {place}" for place in sorted(ours - theirs)[:_SHOWN]]
-        lines += [f"{folder.name} {text!r}: only ripgrep's {place}" for place in sorted(theirs - ours)[:_SHOWN]]
+        lines += [f"{folder.name} {text!r}: only docindex {place}" for place in sorted(ours - theirs)[:_SHOWN]]
+        lines += [f"{folder.name} {text!r}: only ripgrep {place}" for place in sorted(theirs - ours)[:_SHOWN]]
     searches = len(_TEXTS) + len(_PATTERNS)
     cells = [folder.name, len(files), searches, *sums, *(f"{value:.1f}" for value in seconds)]
     return f"| {' | '.join(map(str, cells))} |", lines
 
 
 def _bytes(line: str, column: int) -> int:
-    """The column in bytes, as ripgrep counts."""
+    """Return the column in bytes, as ripgrep counts."""
     return len(line[: column - 1].encode()) + 1
 
 

@@ -1,15 +1,17 @@
-"""Does a search in a talk find what was uttered? locomo.py FILE [--grid].
+"""Measure the recall and speed of search in conversations.
 
-FILE is LoCoMo's `locomo10.json`: ten conversations of two people over months, and questions about each with the turns
-that are the evidence. Its licence (CC BY-NC) forbids commercial use, so it is not part of this repository; the
-digest of the file is printed. A question is asked within its conversation. Recall is the share of its evidence among
-the first turns, or of the sessions of its evidence among the first sessions, as a mean over questions; a question
-without evidence is left out. A turn is indexed with its speaker, and with the caption of its picture where turns are
-looked for; where sessions are, without. A session is as good as its best turn. Intervals are of 95 %, by bootstrap over
-questions. The weights were chosen on the first five conversations; the other five are held out.
+    python -m benchmarks.locomo FILE [--grid]
 
-Then the speed: 10,000 chunks of talk are loaded, 5,000 added one by one, and searched by the questions. `--grid` prints
-the recall with other weights instead.
+FILE is LoCoMo's `locomo10.json`: ten conversations of two people over months, with questions and the turns that are
+their evidence. Its license (CC BY-NC) forbids commercial use, so the repository does not include it; the benchmark
+prints its digest. Each question is asked within its conversation. Recall is the share of its evidence among the first
+turns, or of the evidence's sessions among the first sessions, averaged over questions; questions without evidence are
+excluded. Turns are indexed with their speaker and, if turns are searched, with the caption of their picture. A session
+ranks as its best turn. Intervals are 95 % by bootstrap over questions. Weights were chosen on the first five
+conversations; the other five are held out.
+
+Then the speed is measured: 10,000 chunks are loaded, 5,000 added one by one, and the questions searched. `--grid`
+prints the recall with other weights instead.
 """
 
 import argparse
@@ -46,16 +48,16 @@ _DEPTHS = (5, 10)
 _LOADED, _ADDED, _SEARCHES = 10_000, 5_000, 500
 _TURNS_A_CHUNK = 6
 _CHUNKS_A_SESSION = 50
-# As Tantivy has them, and most others.
+# The defaults of Tantivy and most others.
 _ALONE = replace(TALK_WEIGHTS, context=0, vector=0.0, k1=1.2, b=0.75)
 
 Place = tuple[int, int]
-"""A session and a turn in it."""
+"""A session number, and the number of a turn in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one of two people says, and what the picture shows that comes with it."""
+    """A speaker's turn, with the caption of its picture."""
 
     place: Place
     at: int  # microseconds since 1970
@@ -63,13 +65,13 @@ class Turn:
     caption: str
 
     def written(self, *, with_caption: bool) -> str:
-        """The text that is indexed."""
+        """Return the indexed text."""
         return f"{self.text} {self.caption}".strip() if with_caption else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and the turns that prove its answer."""
+    """A question, and the turns that are its evidence."""
 
     text: str
     evidence: frozenset[Place]
@@ -77,7 +79,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The turns of two people, and the questions about them."""
+    """The turns of two people, and questions about them."""
 
     turns: list[Turn]
     questions: list[Question]
@@ -92,7 +94,7 @@ def conversations(file: Path) -> list[Conversation]:
 
 
 def turns(conversation: Mapping[str, Any]) -> Iterator[Turn]:
-    """The turns of a conversation, in order."""
+    """Yield the turns of a conversation in order."""
     for session in sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_\d+", key)):
         began = datetime.strptime(conversation[f"session_{session}_date_time"], _WHEN).replace(tzinfo=UTC)
         at = int(began.timestamp() * 1e6)
@@ -102,14 +104,14 @@ def turns(conversation: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def questions(rows: Sequence[Mapping[str, Any]]) -> Iterator[Question]:
-    """The questions that have evidence; some name several turns in one string, or a turn that is not there."""
+    """Yield the questions with evidence; some name several turns in one string, or a missing turn."""
     for row in rows:
         if evidence := frozenset(place for name in row["evidence"] for place in places(name)):
             yield Question(row["question"], evidence)
 
 
 def places(name: str) -> list[Place]:
-    """The turns that a text names, such as D1:3."""
+    """Return the turns that a text names, such as D1:3."""
     return [(int(session), int(number)) for session, number in _TURN.findall(name)]
 
 
@@ -119,7 +121,7 @@ def embedder() -> StaticEmbedder:
 
 
 class Talk:
-    """A conversation as it is searched."""
+    """A searchable conversation."""
 
     def __init__(self, conversation: Conversation, *, with_captions: bool) -> None:
         self.questions = conversation.questions
@@ -144,7 +146,7 @@ class Talk:
         return {session: " ".join(texts) for session, texts in found.items()}
 
     def search(self, number: int, weights: TalkWeights) -> list[tuple[str, float]]:
-        """All turns for a question that have a score, best first."""
+        """Return all turns with a score, best first."""
         hits = self.index.search(
             self.questions[number].text, self.vectors[number], top_k=len(self.order), weights=weights
         )
@@ -153,7 +155,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to rank: the turns, and the sessions, for the question of a number, best first."""
+    """A ranking method: turns and sessions for a question number, best first."""
 
     name: str
     turns: Callable[[Talk, int], Sequence[Place]]
@@ -161,7 +163,7 @@ class Way:
 
     @classmethod
     def of(cls, name: str, rank: Callable[[Talk, int], list[tuple[str, float]]]) -> "Way":
-        """One that ranks turns; a session is as good as its best."""
+        """Create a method from a ranking of turns; a session ranks as its best turn."""
 
         def ranked(talk: Talk, number: int) -> list[Place]:
             return [talk.order[int(chunk_id)] for chunk_id, _ in rank(talk, number)]
@@ -172,12 +174,12 @@ class Way:
 
     @classmethod
     def weighing(cls, name: str, weights: TalkWeights) -> "Way":
-        """Ours, with some weights."""
+        """Rank as docindex does, with the given weights."""
         return cls.of(name, lambda talk, number: talk.search(number, weights))
 
 
 def hybrid(talk: Talk, number: int) -> list[tuple[str, float]]:
-    """As code is searched: BM25 and cosines of each turn alone, fused with the weights of code."""
+    """Rank as for code: BM25 and cosines of single turns, fused with the weights for code."""
     rankings = {
         "bm25": talk.search(number, _ALONE),
         "vector": talk.search(number, replace(_ALONE, vector=1.0)),
@@ -188,7 +190,7 @@ def hybrid(talk: Talk, number: int) -> list[tuple[str, float]]:
 
 @cache
 def okapi(texts: tuple[str, ...]) -> Callable[[str], NDArray[np.intp]]:
-    """The best of some texts for a query, as rank_bm25's BM25Okapi has them, of words in lower case."""
+    """Rank texts with BM25Okapi of rank_bm25 over lowercase words."""
     counts = [Counter(re.findall(r"\w+", text.lower())) for text in texts]
     having = Counter(word for count in counts for word in count)
     idf = {word: math.log(len(texts) - n + 0.5) - math.log(n + 0.5) for word, n in having.items()}
@@ -217,16 +219,16 @@ def okapi_sessions(talk: Talk, number: int) -> list[int]:
 
 
 WAYS = (
-    Way("BM25 of words; a session as one text", okapi_turns, okapi_sessions),
-    Way.weighing("BM25 of stems, each turn alone", _ALONE),
-    Way.of("hybrid as for code, each turn alone", hybrid),
-    Way.weighing("ours without vectors", replace(TALK_WEIGHTS, vector=0.0)),
-    Way.weighing("ours", TALK_WEIGHTS),
+    Way("BM25 over words; a session as one text", okapi_turns, okapi_sessions),
+    Way.weighing("BM25 over stems, single turns", _ALONE),
+    Way.of("hybrid as for code, single turns", hybrid),
+    Way.weighing("docindex without vectors", replace(TALK_WEIGHTS, vector=0.0)),
+    Way.weighing("docindex", TALK_WEIGHTS),
 )
 
 
 def grid() -> Iterator[Way]:
-    """Ours with other weights, one at a time."""
+    """Print the recall with other weights, one at a time."""
     others: dict[str, tuple[float, ...]] = {
         "context": (0, 1, 3),
         "share": (0.3, 0.5, 0.7, 1.0),
@@ -243,12 +245,12 @@ def grid() -> Iterator[Way]:
 
 
 def found(evidence: frozenset[Any], ranking: Sequence[Any]) -> list[float]:
-    """The shares of the evidence among the first ones."""
+    """Return the shares of the evidence among the first results."""
     return [len(evidence.intersection(ranking[:depth])) / len(evidence) for depth in _DEPTHS]
 
 
 def recall(way: Way, of_turns: Talk, of_sessions: Talk) -> Iterator[list[float]]:
-    """A row for each question of a conversation, with `_COLUMNS`."""
+    """Return a row for each question of a conversation, with `_COLUMNS`."""
     for number, question in enumerate(of_turns.questions):
         sessions = frozenset(session for session, _ in question.evidence)
         yield [
@@ -258,7 +260,7 @@ def recall(way: Way, of_turns: Talk, of_sessions: Talk) -> Iterator[list[float]]
 
 
 def row(label: str, rows: NDArray[np.float64]) -> str:
-    """A row of the table: means, with their intervals."""
+    """Format a row of the table: means with intervals."""
     cells = []
     for column in rows.T:
         low, high = interval(column)
@@ -267,7 +269,7 @@ def row(label: str, rows: NDArray[np.float64]) -> str:
 
 
 def measuring(ways: Sequence[Way], talks: Sequence[tuple[Talk, Talk]]) -> None:
-    """Print the recall of each way."""
+    """Print the recall of each method."""
     print(f"{'':<52}{'questions':>10}  {''.join(f'{column:<23}' for column in _COLUMNS)}")
     for way in ways:
         parts = [np.array([*recall(way, *pair)]) for pair in talks]
@@ -280,7 +282,7 @@ def measuring(ways: Sequence[Way], talks: Sequence[tuple[Talk, Talk]]) -> None:
 
 
 def chunks(texts: Sequence[str], count: int) -> list[Utterance]:
-    """So many chunks of talk in sessions, each of some turns."""
+    """Return chunks of talk in sessions of several turns."""
     chance = random.Random(0)
     return [
         Utterance(
@@ -297,21 +299,21 @@ def chunks(texts: Sequence[str], count: int) -> list[Utterance]:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long something took: seconds by the clock, and of CPU time."""
+    """Durations in seconds: wall-clock and CPU time."""
 
     clock: float
     cpu: float
 
 
 def timed(act: Callable[[], object]) -> Times:
-    """How long something takes."""
+    """Measure how long a function takes."""
     started, worked = time.perf_counter(), time.thread_time()
     act()
     return Times(time.perf_counter() - started, time.thread_time() - worked)
 
 
 def shown(what: str, times: Sequence[Times]) -> None:
-    """Print the median, two percentiles and the worst, in milliseconds."""
+    """Print the median, two percentiles and the maximum in milliseconds."""
     clock, cpu = (
         " ".join(f"{1000 * value:7.2f}" for value in np.quantile(seconds, [0.5, 0.95, 0.99, 1.0]))
         for seconds in ([one.clock for one in times], [one.cpu for one in times])
@@ -320,13 +322,13 @@ def shown(what: str, times: Sequence[Times]) -> None:
 
 
 def speed(texts: Sequence[str], asked: Sequence[str]) -> None:
-    """Print how long it takes to load, to add and to search."""
+    """Print how long loading, adding and searching take."""
     uttered = chunks(texts, _LOADED + _ADDED)
     vectors = embedder().embed_documents([one.text for one in uttered]).astype(np.float16)
     index = TalkIndex(embedder().dimension)
     words = np.median([len(one.text.split()) for one in uttered])
     head = "    p50     p95     p99     max"
-    print(f"\nchunks of {words:.0f} words at the median; load of the machine {os.getloadavg()[0]:.1f}")
+    print(f"\nchunks of {words:.0f} words (median); system load {os.getloadavg()[0]:.1f}")
     print(f"{'ms':<36} {head}   CPU:{head[4:]}")
     shown(f"loading {_LOADED:,}", [timed(lambda: index.add(uttered[:_LOADED], vectors[:_LOADED]))])
     ones = [slice(at, at + 1) for at in range(_LOADED, _LOADED + _ADDED)]
@@ -336,7 +338,7 @@ def speed(texts: Sequence[str], asked: Sequence[str]) -> None:
     searches = {
         "all": partial(index.search, top_k=10),
         "two sessions": partial(index.search, top_k=10, sessions=["session3", "session7"]),
-        "what was there at the load": partial(index.search, top_k=10, until=_LOADED),
+        "chunks from the load": partial(index.search, top_k=10, until=_LOADED),
     }
     for what, search in searches.items():
         shown(f"searching {what}", [timed(partial(search, *pair)) for pair in pairs])
@@ -346,16 +348,16 @@ def speed(texts: Sequence[str], asked: Sequence[str]) -> None:
 
 
 def memory(texts: Sequence[str]) -> None:
-    """Print what a chunk takes."""
+    """Print the memory per chunk."""
     uttered = chunks(texts, _LOADED)
     vectors = embedder().embed_documents([one.text for one in uttered]).astype(np.float16)
-    TalkIndex(1).add(uttered, vectors[:, :1])  # what caches hold of words is not the index's
+    TalkIndex(1).add(uttered, vectors[:, :1])  # cached words do not belong to the index
     tracemalloc.start()
     index = TalkIndex(embedder().dimension)
     index.add(uttered, vectors)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    print(f"memory: {taken / len(index):,.0f} bytes a chunk of {_LOADED:,}, beside its id")
+    print(f"memory: {taken / len(index):,.0f} bytes per chunk of {_LOADED:,}, without its id")
 
 
 def main() -> None:

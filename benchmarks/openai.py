@@ -1,7 +1,9 @@
-"""How much do concurrent requests bring with the provider `openai`? openai.py [TEXTS].
+"""Measure the speedup from concurrent requests of the provider `openai`.
 
-A server on the loopback device speaks OpenAI's API and answers each request after a while, as a server elsewhere does.
-Texts are embedded as a run does it, with each batch kept as it arrives, by 1, 4 and 8 requests at once.
+    python -m benchmarks.openai [TEXTS]
+
+A local server with OpenAI's API delays each answer, as a remote server does. Texts are embedded as in a run, which
+stores each batch as it arrives, with 1, 4 and 8 concurrent requests.
 """
 
 import argparse
@@ -26,11 +28,11 @@ from tests.embedding.openai_server import serving
 _LATENCIES_S = (0.1, 0.4)
 _CONCURRENCY = (1, 4, 8)
 _DIMENSION = 3072
-_WORDS = 120  # of a text, about as many as a chunk has
+_WORDS = 120  # per text, as in a typical chunk
 
 
 def serve(pipe: Connection, latency_s: float) -> None:
-    # All texts get one vector: what is measured is the client, not the server.
+    # All texts get the same vector: the benchmark measures the client, not the server.
     vector = np.random.default_rng(0).standard_normal(_DIMENSION).tolist()
     with serving() as api:
         api.vector = lambda _text, _dimension: vector
@@ -41,7 +43,7 @@ def serve(pipe: Connection, latency_s: float) -> None:
 
 @contextmanager
 def server(latency_s: float) -> Iterator[str]:
-    """The URL of a server in a process of its own."""
+    """Yield the URL of a server in its own process."""
     ours, its = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(its, latency_s))
     process.start()
@@ -68,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("texts", type=int, nargs="?", default=3000)
     texts = parser.parse_args().texts
-    print("| latency, ms | at once | seconds | texts/s | times as fast |\n|---|---|---|---|---|")
+    print("| latency, ms | concurrent requests | seconds | texts/s | speedup |\n|---|---|---|---|---|")
     for latency_s in _LATENCIES_S:
         with server(latency_s) as url:
             measure(url, 200, 1)  # imports and connects

@@ -1,11 +1,18 @@
-"""How well are real repositories parsed? parsing.py FOLDER... [--by-language] [--steps] [--plot FILE.svg].
+"""Measure how well and how fast real repositories are parsed and chunked.
 
-For each git work tree (or plain folder), over the files of code that discovery would index and that have a grammar:
-the share of bytes in error nodes of their trees (the outermost ones, each byte once; what is missing has no bytes), the
-share of files that were cut as text for want of a parse (an exception, a heap of tokens instead of a tree, a time-out),
-chunks, the share of them with a symbol (of languages that have symbols), how many non-white characters they hold (10th,
-50th and 90th percentile), MB parsed and chunked a second of one core with grammars and queries loaded before, and by
-how much the memory of the process grew (its peak, Linux only) beside the largest file. Files are read one by one.
+    python -m benchmarks.parsing FOLDER... [--by-language] [--steps] [--plot FILE.svg]
+
+For each git work tree or folder, the benchmark reads the code files that discovery would index and that have a grammar.
+It prints:
+
+- the share of bytes in error nodes of their trees (outermost nodes, each byte once; missing nodes have no bytes)
+- the share of files that fall back to text (an exception, mostly loose tokens instead of a tree, or a time-out)
+- the number of chunks, the share of them with a symbol (in languages with symbols), and their size in non-whitespace
+  characters (10th, 50th and 90th percentile)
+- MB parsed and chunked per second of one core, with grammars and queries loaded
+- the growth of the process's memory (peak, Linux only) and the size of the largest file
+
+Files are read one by one.
 """
 
 import argparse
@@ -31,49 +38,49 @@ from docindex_dagster.core.garbage_collection import gc_disabled
 from docindex_dagster.core.settings import ChunkingSettings
 
 _SETTINGS = ChunkingSettings()
-_BATCH = 32  # files that a worker is given at once
+_BATCH = 32  # files per worker job
 _OPTIONS = ChunkOptions(Sizes(), _SETTINGS.code_chars)
 _COLOURS = ("#3b6fb6", "#d98032", "#4f9d69")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What came of one file."""
+    """The result of parsing a file."""
 
     language: str
     size: int  # bytes
     broken: int  # of them in error nodes
-    is_text: bool  # whether it was cut as text
-    chunks: tuple[int, ...]  # the non-white characters of each
+    is_text: bool  # whether it fell back to text
+    chunks: tuple[int, ...]  # non-whitespace characters of each
     with_symbol: int
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The files of a repository, or those of one language."""
+    """The files of a repository or a language."""
 
     name: str
     files: Sequence[Parsed]
 
     @property
     def size(self) -> int:
-        """All bytes."""
+        """Total bytes."""
         return sum(file.size for file in self.files)
 
     @property
     def chunks(self) -> list[int]:
-        """The non-white characters of each chunk."""
+        """Non-whitespace characters of each chunk."""
         return [chunk for file in self.files for chunk in file.chunks]
 
     @property
     def share_with_symbol(self) -> float:
-        """Of the chunks in languages that have symbols."""
+        """Share of chunks with a symbol, in languages with symbols."""
         files = [file for file in self.files if has_symbols(file.language)]
         return sum(file.with_symbol for file in files) / (sum(len(file.chunks) for file in files) or 1)
 
     def row(self) -> str:
-        """One line of the table."""
+        """Return a row of the table."""
         seconds = sum(file.seconds for file in self.files) or 1
         low, middle, high = _percentiles(self.chunks)
         return (
@@ -90,7 +97,7 @@ _HEAD = f"{'':<26}" + "".join(f"{name:>{width}}" for name, width in (*_COLUMNS, 
 
 
 def parsed(file: CodeFile) -> Parsed:
-    """Parse and cut one file as a worker does."""
+    """Parse and chunk a file as a worker does."""
     text = file.text()
     started = time.process_time()
     drafts = _chunked(text, file.language)
@@ -119,7 +126,7 @@ def _chunked(text: str, language: str) -> tuple[Draft, ...] | None:
 
 
 def measure(folder: Path, exclude: Sequence[str], *, lists_errors: bool) -> Group:
-    """Parse the files of a repository; print their row, and what memory that took."""
+    """Parse the files of a repository; print their row and the memory growth."""
     files = list(code_files(folder, exclude))
     for language in {file.language for file in files}:
         chunk_code("\n", language)  # loads what the language needs
@@ -135,7 +142,7 @@ def measure(folder: Path, exclude: Sequence[str], *, lists_errors: bool) -> Grou
         worst = sorted(zip(results, files, strict=True), key=lambda pair: -pair[0].broken)
         for result, file in worst[:20]:
             if result.broken:
-                print(f"  {result.broken:>8} of {result.size:>8} bytes in errors: {file.path}")
+                print(f"  {result.broken:>8} of {result.size:>8} error bytes: {file.path}")
     return group
 
 
@@ -168,7 +175,7 @@ def _job(file: CodeFile, text: str) -> FileJob:
 
 
 def steps(folder: Path, exclude: Sequence[str]) -> str:
-    """A line of the table of `--steps`."""
+    """Return a row of the table of `--steps`."""
     texts = [(file, file.text()) for file in code_files(folder, exclude) if can_contain_symbols(file.language)]
     size = sum(len(text.encode()) for _, text in texts)
     speeds = ""
@@ -195,12 +202,12 @@ def _forget_peak() -> None:
 
 
 def _percentiles(values: Sequence[int]) -> tuple[float, float, float]:
-    tenths = quantiles([*values, *values] or [0, 0], n=10, method="inclusive")  # of one value, too
+    tenths = quantiles([*values, *values] or [0, 0], n=10, method="inclusive")  # also for one value
     return tenths[0], tenths[4], tenths[8]
 
 
 def by(key: Callable[[Parsed], str], files: Iterable[Parsed]) -> list[Group]:
-    """Groups of files, the largest first."""
+    """Group files, the largest group first."""
     found: defaultdict[str, list[Parsed]] = defaultdict(list)
     for file in files:
         found[key(file)].append(file)
@@ -208,7 +215,7 @@ def by(key: Callable[[Parsed], str], files: Iterable[Parsed]) -> list[Group]:
 
 
 def plot(languages: Sequence[Group], file: Path) -> None:
-    """Draw how large chunks are: over all languages, and in each of the largest. It needs the extra `bench`."""
+    """Draw the sizes of chunks, over all languages and in each of the largest. Requires the extra `bench`."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
 
@@ -231,25 +238,23 @@ def plot(languages: Sequence[Group], file: Path) -> None:
         medianprops={"color": _COLOURS[1], "linewidth": 1.6},
     )
     right.invert_yaxis()
-    left.set_xlabel(f"non-white characters of a chunk, of {len(sizes):,}")
+    left.set_xlabel(f"non-whitespace characters per chunk, of {len(sizes):,}")
     right.set_xlabel("by language: median, quartiles, 10th and 90th percentile")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    rcParams["svg.hashsalt"] = "docindex"  # the same figures, the same file
+    rcParams["svg.hashsalt"] = "docindex"  # reproducible output
     figure.savefig(file, metadata={"Date": None})
 
 
 def main() -> None:
-    """Print a row a repository, and a row a language where asked for."""
+    """Print a row for each repository and, if requested, for each language."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument(
-        "--exclude", action="append", default=[], metavar="GLOB", help="leave files out, as in settings"
-    )
+    parser.add_argument("--exclude", action="append", default=[], metavar="GLOB", help="exclude files, as in settings")
     parser.add_argument("--by-language", action="store_true", help="also a row for each language, over all folders")
-    parser.add_argument("--errors", action="store_true", help="also the files with the most bytes in errors")
-    parser.add_argument("--steps", action="store_true", help="only how fast each step is")
-    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw how large chunks are")
+    parser.add_argument("--errors", action="store_true", help="also the files with the most error bytes")
+    parser.add_argument("--steps", action="store_true", help="only the speed of each step")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the chunk sizes")
     arguments = parser.parse_args()
     if arguments.steps:
         print(f"{'':<26}  files      MB" + "".join(f"{name:>11}" for name in _STEPS))

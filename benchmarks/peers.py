@@ -1,14 +1,16 @@
-"""As fast as the fastest? `peers SEMBLE CORPUS...`: indexing and searching beside semble, a whole process each.
+"""Compare indexing and searching with semble, in whole processes.
 
-Each corpus is copied, and each tool indexes the copy with the words of our static model: cold, with nothing changed,
-after an edit of one file, the same while `docindex watch` runs, and a search. Of docindex, "searchable" is when text
-and vectors of a cold run are published, "cold" when the graph is, too, and "first search" is `docindex search QUERY
-FOLDER` of a folder that is not indexed yet. The tools take turns, a repetition each, so that both meet the same
-machine; medians are shown, and in parentheses their ratio to semble's. The rules for secrets, which Kingfisher compiles
-once a machine (4 s of CPU), are compiled before. semble indexes in the process that searches: its times are those of
-`semble search`, ours of `docindex index`, or of a search. Where `rg` is, a literal search is timed beside it.
+    python -m benchmarks.peers SEMBLE CORPUS...
 
-SEMBLE is the command, in an environment of its own: README.md says how to install it.
+Each tool indexes a copy of each corpus with the words of docindex's static model: cold, with nothing changed, after an
+edit of one file, and after an edit while `docindex watch` runs. Then it searches. For docindex, "searchable" means that
+text and vectors of a cold run are published, "cold" includes the graph, and "first search" is `docindex search QUERY
+FOLDER` of a folder that is not indexed yet. The tools alternate, so that both run under the same load. The table shows
+medians, with the ratio to semble in parentheses. Kingfisher's rules for secrets, compiled once per machine (4 s of CPU
+time), are compiled in advance. semble indexes in the process that searches: its times are those of `semble search`,
+docindex's those of `docindex index` or of a search. If `rg` is available, a literal search is timed, too.
+
+SEMBLE is the command in its own environment; README.md explains how to install it.
 """
 
 import argparse
@@ -33,7 +35,7 @@ _QUESTION = "where is a connection closed after an error"
 _WORD = "return"
 _WATCHED = "one file, `watch` running"
 _CASES = ("searchable", "cold", "first search", "nothing changed", "one file", _WATCHED, "search")
-_LIKE_COLD = {"searchable", "first search"}  # compared with the same run of semble's
+_LIKE_COLD = {"searchable", "first search"}  # compared with the same run of semble
 _POLL_S = 0.002
 _CACHE = "cache"
 _DOCINDEX = (sys.executable, "-m", "docindex_dagster.cli")
@@ -55,15 +57,15 @@ StaticModel(rows.astype(numpy.float32), words).save_pretrained(sys.argv[2])
 
 @dataclass(slots=True)
 class Race:
-    """One corpus, indexed by both.
+    """One corpus, indexed by both tools.
 
     Attributes:
         semble: its command.
-        model: the folder with its model.
+        model: the folder of its model.
         corpus: a copy, which is edited.
         room: a folder for caches and projects.
         seconds: by case and tool.
-        edits: how many files were edited.
+        edits: number of edited files.
     """
 
     semble: Path
@@ -74,13 +76,13 @@ class Race:
     edits: int = 0
 
     def repeat(self, number: int) -> None:
-        """All cases once, by each tool in turn."""
+        """Run all cases once, with each tool."""
         cache, project = self.room / f"semble-{number}", self.room / f"docindex-{number}"
         project.mkdir()
         (project / CONFIG_NAME).write_text(f'[[source]]\nkind = "library"\npath = "{self.corpus}"\n', "utf-8")
         self._semble("cold", cache)
         self._cold(project)
-        # Without the list of projects, or the one that has just indexed the folder would answer.
+        # Without the list of projects, the project that has just indexed the folder would answer.
         unlisted = {"XDG_CONFIG_HOME": str(self.room / _CACHE)}
         self._docindex("first search", self.room, "search", _QUESTION, str(self.corpus), "--yes", variables=unlisted)
         for case in ("nothing changed", "one file"):
@@ -101,7 +103,7 @@ class Race:
             shutil.rmtree(folder)
 
     def rows(self) -> Iterator[str]:
-        """A line of a table a tool: the medians, and beside them the ratio to semble's."""
+        """Return a table row for each tool: medians and their ratio to semble."""
         for tool in dict.fromkeys(name for _, name in self.seconds):
             cells = []
             for case in (*_CASES, "literal"):
@@ -115,13 +117,13 @@ class Race:
 
     @contextmanager
     def _watched(self, project: Path) -> Iterator[None]:
-        """Let `docindex watch` run, which has indexed an edit before."""
+        """Run `docindex watch` after a first edit is indexed."""
         subprocess.run([*_DOCINDEX, "index"], cwd=project, check=True, capture_output=True)
         with subprocess.Popen([*_DOCINDEX, "watch"], cwd=project, stdout=subprocess.PIPE, text=True) as process:
             try:
-                _read_line(process)  # what is watched
+                _read_line(process)  # the first output: the watched folder
                 self._edit()
-                _read_line(process)  # what was indexed
+                _read_line(process)  # the second output: the indexed edit
                 yield
             finally:
                 process.kill()
@@ -136,7 +138,7 @@ class Race:
         self._timed(case, "docindex", [*_DOCINDEX, *arguments], folder=folder, environment=environment)
 
     def _cold(self, project: Path) -> None:
-        """Index, and note when a first generation is published, and when the run has ended."""
+        """Index; record when the first generation is published and when the run ends."""
         started, current = time.perf_counter(), project / ".docindex" / "stores" / "CURRENT"
         with subprocess.Popen(
             [*_DOCINDEX, "index"], cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -193,7 +195,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=_REPETITIONS)
     arguments = parser.parse_args()
     semble = arguments.semble.absolute()
-    os.environ["DOCINDEX_TRUST"] = "1"  # the projects are ours
+    os.environ["DOCINDEX_TRUST"] = "1"  # the projects belong to the benchmark
     print(f"| corpus | tool | {' | '.join(_CASES)} | literal search |\n|{'---|' * (len(_CASES) + 3)}", flush=True)
     with tempfile.TemporaryDirectory(prefix="docindex-peers-") as folder:
         os.environ["KF_RULE_CACHE_DIR"] = str(Path(folder, "rules"))
@@ -210,7 +212,7 @@ def main() -> None:
 
 
 def _model(semble: Path, folder: Path) -> Path:
-    """Our static model in the format of semble's library, made by the interpreter of its environment."""
+    """Convert the static model to the format of semble's library, with the interpreter of semble's environment."""
     from docindex_dagster.embedding import static
 
     ours = Path(static.__file__).with_name(static.FILE)

@@ -26,7 +26,7 @@ _AS_IT_IS = ChunkingSettings()
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A published source and what there is of it."""
+    """A published source with its tables."""
 
     reader: Reader
     files: int
@@ -40,7 +40,7 @@ def index(
     settings: ChunkingSettings = _AS_IT_IS,
     embedded: Callable[[pa.Table], pa.Table] = lambda chunks: chunks,
 ) -> Indexed:
-    """Index a folder from nothing. `embedded` may change the columns that the embedded text is made of."""
+    """Index a folder from nothing. `embedded` may change the columns of the embedded text."""
     layout = Layout(home)
     source = Source(
         key=f"{kind}/{folder.name}", kind="git" if kind == "git" else "library", name=folder.name, path=folder

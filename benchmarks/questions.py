@@ -1,16 +1,18 @@
-"""Does a context hold what the answer needs? questions.py BENCH CORPORA.
+"""Measure whether a context holds the gold files and lines of a question.
 
-BENCH has `questions/repos.json` and `questions/NAME.jsonl`, CORPORA each repository by name, at its pinned revision. A
-question has gold files, those that its reference answer names, and for each of them ranges of lines, maybe none.
+    python -m benchmarks.questions BENCH CORPORA
 
-- Some gold file: the share of questions of whose gold files one at least has a line in the context.
-- File recall: of a question, the share of its gold files that have a line in the context; the mean over questions.
-- Line recall: of a gold range, the share of its lines that are in the context; the mean over all gold ranges of all
-  questions. A range of one line, as half of them are, counts as much as one of a hundred. Ranges beyond the end of
-  their file, of which there are some, count as not found.
+BENCH has `questions/repos.json` and `questions/NAME.jsonl`; CORPORA has each repository by name at its pinned revision.
+A question has gold files, which its reference answer names, and zero or more line ranges in each.
 
-Beside docindex's context stands that of the seed on the same chunks: the twenty best by vectors alone, of which maximal
-marginal relevance takes ten. Intervals are of 95 %, by bootstrap over the questions, each with all its ranges.
+- Some gold file: the share of questions with a line of at least one gold file in the context.
+- File recall: the share of a question's gold files with a line in the context, averaged over questions.
+- Line recall: the share of a gold range's lines in the context, averaged over all gold ranges of all questions. A range
+  of one line, as half of them are, counts as much as one of a hundred. Ranges beyond the end of their file count as not
+  found.
+
+The baseline is the seed's context of the same chunks: the twenty best by vectors alone, reduced to ten by maximal
+marginal relevance. Intervals are 95 % by bootstrap over questions, each with all its ranges.
 """
 
 import argparse
@@ -43,25 +45,25 @@ _VECTORS_ALONE = Weights(**{**NEUTRAL, "vector": 1})
 _SEED_FOUND, _SEED_TAKEN = 20, 10
 
 Way = Callable[[Reader, str, int], Context]
-"""Makes a context for a question, of so many tokens."""
+"""Creates a context for a question with a token limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and the files with their lines, both ends inclusive, that the answer names."""
+    """A question, and the files and lines (both ends inclusive) that the answer names."""
 
     text: str
     gold: Mapping[str, Sequence[tuple[int, int]]]
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Question":
-        """A question of the benchmark."""
+        """Create a question from a record of the benchmark."""
         return cls(row["question"], {path: [(a, b) for a, b in ranges] for path, ranges in row["gold"].items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """How much of what a question needs a context has: 0 to 1; of its gold ranges, the sum of their shares."""
+    """The coverage of a question by a context, from 0 to 1; for its gold ranges, the sum of their shares."""
 
     some: float
     files: float
@@ -70,7 +72,7 @@ class Recall:
 
 
 def recall(question: Question, passages: Iterable[ContextPassage]) -> Recall:
-    """Compare a context with the gold of its question."""
+    """Compare a context with the gold files and lines of its question."""
     held: dict[str, set[int]] = {}
     for passage in passages:
         held.setdefault(passage.path, set()).update(range(passage.start_line, passage.end_line + 1))
@@ -84,12 +86,12 @@ def recall(question: Question, passages: Iterable[ContextPassage]) -> Recall:
 
 
 def ours(reader: Reader, question: str, budget: int) -> Context:
-    """The context that the product gives."""
+    """Create docindex's context."""
     return context_of(Settings(root=reader.layout.home, home=reader.layout.home), reader, Request(question), budget)
 
 
 def seed(reader: Reader, question: str, budget: int) -> Context:
-    """That of vectors and maximal marginal relevance alone."""
+    """Create the seed's context, from vectors and maximal marginal relevance alone."""
     hits = search(
         reader,
         question,
@@ -106,25 +108,25 @@ WAYS: Mapping[str, Way] = {"docindex": ours, "seed": seed}
 
 
 def questions(bench: Path, name: str) -> list[Question]:
-    """Those about a repository."""
+    """Return the questions about a repository."""
     rows = (bench / "questions" / f"{name}.jsonl").read_text().splitlines()
     return [Question.of(json.loads(row)) for row in rows]
 
 
 def names(bench: Path) -> list[str]:
-    """The repositories that are asked about."""
+    """Return the names of the repositories with questions."""
     return [one["name"] for one in json.loads((bench / "questions" / "repos.json").read_text())]
 
 
 def measure(reader: Reader, asked: Sequence[Question], way: Way, budget: int) -> tuple[list[Recall], float]:
-    """The recall of each question, and the mean of tokens."""
+    """Return the recall of each question, and the mean number of tokens."""
     contexts = [way(reader, question.text, budget) for question in asked]
     found = [recall(question, context.passages) for question, context in zip(asked, contexts, strict=True)]
     return found, float(np.mean([context.tokens for context in contexts]))
 
 
 def means(found: Sequence[Recall]) -> list[tuple[float, float, float]]:
-    """Each of `MEASURES` over some questions, with its interval."""
+    """Return each of `MEASURES` over questions, with its interval."""
     ones = np.ones(len(found))
     ranges = np.array([one.ranges for one in found])
     sums = np.array([(one.some, one.files, one.lines) for one in found]).T
@@ -132,14 +134,14 @@ def means(found: Sequence[Recall]) -> list[tuple[float, float, float]]:
 
 
 def _mean(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[float, float, float]:
-    """A mean of what questions have several of, and its interval: of sums and counts, (questions,) both."""
+    """Return a mean over items of questions and its interval, from sums and counts of shape (questions,)."""
     chosen = np.random.default_rng(0).integers(0, len(sums), (SAMPLES, len(sums)))
     low, high = np.quantile(sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1), [0.025, 0.975])
     return float(sums.sum() / counts.sum()), float(low), float(high)
 
 
 def row_of(label: str, found: Sequence[Recall], tokens: float) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     cells = [f"{mean:>9.1%} {f'{low:.1%} to {high:.1%}':>16}" for mean, low, high in means(found)]
     return f"{label:<30}{tokens:>8,.0f}{''.join(cells)}"
 

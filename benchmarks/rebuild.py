@@ -1,7 +1,9 @@
-"""What it costs to build the stores anew from the tables of many sources: rebuild.py [--sources 2000].
+"""Measure a rebuild of the stores from the tables of many sources.
 
-Small sources are read, cut and embedded, `CURRENT` is damaged, and one source is indexed, which builds the stores of
-all. Seconds, sources a second, and the peak of the resident memory are printed.
+    python -m benchmarks.rebuild [--sources 2000]
+
+Small sources are read, chunked and embedded. Then `CURRENT` is damaged, and indexing one source rebuilds the stores of
+all. The output has seconds, sources per second, and the peak resident memory.
 """
 
 import argparse
@@ -43,7 +45,7 @@ _MARKDOWN = "# Service {number}\n\nHow to install part {number}.\n\n## Use\n\nCa
 
 
 def write_tables(settings: Settings, source: Source, embedder: StaticEmbedder) -> None:
-    """All that a run does before its publication."""
+    """Create the tables of sources, as runs do before publication."""
     layout = Layout(settings.home)
     files = discover(source, None)
     commits = read_history(source, None, None, 1).commits
@@ -59,7 +61,7 @@ def write_tables(settings: Settings, source: Source, embedder: StaticEmbedder) -
 
 
 def main() -> None:
-    """Make the tables, build the stores, and print the figures."""
+    """Create the tables, rebuild the stores, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sources", type=int, default=2000, metavar="N")
     number = parser.parse_args().sources
@@ -77,7 +79,7 @@ def main() -> None:
         seconds = time.perf_counter() - started
         chunks = sum(each.chunks for each in publication.generation.sources.values())
         print(f"{len(publication.generation.sources)} sources, {chunks} chunks: {seconds:.1f} s, ", end="")
-        print(f"{number / seconds:.0f} sources a second, peak {before:.0f} -> {_peak_mib():.0f} MiB")
+        print(f"{number / seconds:.0f} sources/s, peak {before:.0f} -> {_peak_mib():.0f} MiB")
 
 
 def _source(folder: Path, number: int) -> Source:

@@ -1,8 +1,10 @@
-"""How many of ten results repeat another, before and after `--rerank mmr`? repeats.py BENCH CORPORA.
+"""Measure how many of ten results repeat another, with and without `--rerank mmr`.
 
-20 questions for files of BENCH (see `benchmarks/quality`), spread over its repositories. A result is a repeat where it
-overlaps the lines of a better one in the same file, or has nearly the same words: a cosine of 0.7 or more between
-their sets of terms.
+    python -m benchmarks.repeats BENCH CORPORA
+
+Uses 20 questions for files of BENCH (see `benchmarks/quality`), spread over its repositories. A result is a repeat if
+it overlaps the lines of a better result in the same file, or has nearly the same words: a cosine of at least 0.7
+between their sets of terms.
 """
 
 import argparse
@@ -25,7 +27,7 @@ LAMBDAS = (0.3, 0.5, 0.7, 0.9)
 
 
 def repeats(hits: Sequence[Hit]) -> int:
-    """How many hits repeat a better one."""
+    """Return the number of hits that repeat a better one."""
     alike = similarities([hit.text for hit in hits])
     return sum(
         any(alike[at, other] >= NEARLY_EQUAL or overlap(hit, hits[other]) for other in range(at))
@@ -39,7 +41,7 @@ def overlap(left: Hit, right: Hit) -> bool:
 
 
 def main() -> None:
-    """Print the repeats of each question, and what stays of the quality."""
+    """Print the repeats of each question, and the quality."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("corpora", type=Path)

@@ -1,8 +1,11 @@
-"""Index real repositories from the command line: repositories.py FOLDER...
+"""Index real repositories with the command line.
 
-For each git work tree (or plain folder): files, chunks, seconds and chunks a second end to end as a new process with a
-Dagster run recorded, again with nothing changed, and the peak memory of all processes together (proportional set size,
-Linux only). Then every code file is compared with its chunks put end to end, and every chunk with its lines and bytes.
+    python -m benchmarks.repositories FOLDER...
+
+For each git work tree or folder, the output has files, chunks, seconds and chunks per second of a new process with a
+recorded Dagster run, then the seconds of another run without changes, and the peak memory of all processes together
+(proportional set size, Linux only). Then every code file is compared with its concatenated chunks, and every chunk with
+its lines and bytes.
 """
 
 import argparse
@@ -29,7 +32,7 @@ _SAMPLE_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run of the command line."""
+    """A run of the command."""
 
     summary: dict[str, Any]
     seconds: float
@@ -37,7 +40,7 @@ class Measured:
 
 
 def run(folder: Path, project: Path) -> Measured:
-    """`docindex index FOLDER` in a project folder."""
+    """Run `docindex index FOLDER` in a project folder."""
     command = [sys.executable, "-m", "docindex_dagster.cli", "index", str(folder), "--json"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
     started = time.monotonic()
@@ -60,7 +63,7 @@ def _watch(process: "subprocess.Popen[bytes]", peak: list[float]) -> None:
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all that descend from it."""
+    """Yield a process and its descendants."""
     found = [pid]
     for parent in found:
         try:
@@ -80,7 +83,7 @@ def proportional_kib(pid: int) -> int:
 
 
 def check_chunks(folder: Path, chunks: pa.Table) -> tuple[int, int, list[str]]:
-    """Files and chunks of code that were compared with the text they were cut from, and what did not fit."""
+    """Compare code files with their chunks; return the numbers of files and chunks, and the differences."""
     code = chunks.filter(pc.and_(pc.is_valid(chunks["start_byte"]), pc.not_equal(chunks["source_type"], "doc")))
     by_path: dict[str, list[dict[str, Any]]] = {}
     for row in code.select(["path", "text", "start_byte", "end_byte", "start_line", "end_line"]).to_pylist():
@@ -102,12 +105,12 @@ def check_chunks(folder: Path, chunks: pa.Table) -> tuple[int, int, list[str]]:
 
 
 def main() -> None:
-    """Print a row a repository."""
+    """Print a row for each repository."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     failed = False
     columns = ("files", 7), ("chunks", 8), ("seconds", 9), ("chunks/s", 10), ("again s", 9), ("MiB", 7)
-    print(f"{'repository':<16}" + "".join(f"{name:>{width}}" for name, width in columns) + "  code files end to end")
+    print(f"{'repository':<16}" + "".join(f"{name:>{width}}" for name, width in columns) + "  code files compared")
     for folder in [path.absolute() for path in parser.parse_args().folders]:
         with tempfile.TemporaryDirectory() as project:
             first = run(folder, Path(project))

@@ -1,13 +1,15 @@
-"""Does the graph have the calls that are seen while the tests of a package run? `runtime_calls CALLS FOLDER [-v]`.
+"""Compare the graph with the calls recorded while a package's tests run.
 
-CALLS is a file of `benchmarks/runtime_recorder.py`, which says what is recorded; FOLDER is the root of the repository
-in which it was recorded. Calls are compared as pairs of caller and callee, since an edge has such a pair:
+    python -m benchmarks.runtime_calls FILE FOLDER [-v]
 
-- a lambda, a generator expression and the top level of a file belong to what is around them, as in the graph;
+FILE comes from `benchmarks/runtime_recorder.py`, whose docstring defines the recorded calls. FOLDER is the root of
+the repository in which they were recorded. Calls are compared as pairs of caller and callee, as in an edge:
+
+- lambdas, generator expressions and top-level code belong to their enclosing scope, as in the graph;
 - a constructor is its class;
 - a decorated function and its wrapper are one callee.
 
--v lists what is missing, and what the graph says at that place instead.
+`-v` lists missing calls and what the graph has in their places.
 """
 
 import argparse
@@ -34,7 +36,7 @@ _WITHOUT_NAME = "<"
 
 
 class Edge(NamedTuple):
-    """A call of the graph."""
+    """A call in the graph."""
 
     caller: str
     callee: str
@@ -44,19 +46,19 @@ class Edge(NamedTuple):
 
     @property
     def is_inside(self) -> bool:
-        """Whether it leads to something in the repository."""
+        """Return whether it leads to a node of the repository."""
         return self.callee.partition(":")[0] not in _OUTSIDE
 
 
 class Pair(NamedTuple):
-    """Calls that were seen: the node that calls, and the nodes one of which an edge has to name."""
+    """Observed calls: the calling node, and alternative callee nodes, one of which an edge must name."""
 
     caller: str
     callees: frozenset[str]
 
 
 class Missing(NamedTuple):
-    """Calls that no edge has, and what the graph says at the first place."""
+    """Calls without an edge, and what the graph has at the first place."""
 
     pair: Pair
     line: int
@@ -66,13 +68,13 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class Symbols:
-    """The nodes of functions and classes, by where they are written."""
+    """Nodes of functions and classes by their position in the source."""
 
     starts: Mapping[tuple[str, str], Sequence[tuple[int, str]]]  # by path and qualified name: first lines and nodes
 
     @classmethod
     def of(cls, chunks: pa.Table) -> "Symbols":
-        """Those of all files."""
+        """Return the symbols of all files."""
         listed: dict[str, list[dict[str, Any]]] = {}
         for row in chunks.select(["path", "symbols"]).to_pylist():
             listed.setdefault(row["path"], []).extend(row["symbols"] or ())
@@ -85,7 +87,7 @@ class Symbols:
         return cls(starts)
 
     def caller(self, place: Place) -> str:
-        """The node of what calls: the innermost function or class around it that has a name; else the file."""
+        """Return the calling node: the innermost named function or class, or the file."""
         path, qualified, line = place
         if named := self._lambda(place):
             return named
@@ -98,18 +100,18 @@ class Symbols:
         return path
 
     def callees(self, place: Place) -> frozenset[str]:
-        """The nodes of a function or class that is called, of which a constructor is its class."""
+        """Return the nodes of a called function or class; a constructor is its class."""
         return frozenset(map(_as_class, self.nodes(place)))
 
     def nodes(self, place: Place) -> frozenset[str]:
-        """The nodes of a function, or those of all classes of a name, whose lines are not known; none of a lambda."""
+        """Return the nodes of a function, or of all classes with a name, whose lines are unknown. Lambdas have none."""
         path, qualified, line = place
         if named := self._lambda(place):
             return frozenset({named})
         return frozenset(node for start, node in self.starts.get((path, qualified), ()) if line in {0, start})
 
     def _lambda(self, place: Place) -> str:
-        """The node of a lambda to which a name is assigned."""
+        """Return the node of a lambda that is assigned to a name."""
         path, qualified, line = place
         outer, _, last = qualified.rpartition(".")
         if last != "<lambda>":
@@ -127,23 +129,23 @@ class Symbols:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was seen and what the graph has of it."""
+    """Observed calls and the matching edges of the graph."""
 
-    found: frozenset[Pair]  # of which `calls` has the callee
-    possible: frozenset[Pair]  # of which `may_call` alone has it
+    found: frozenset[Pair]  # whose callee `calls` has
+    possible: frozenset[Pair]  # whose callee only `may_call` has
     missing: tuple[Missing, ...]
-    nameless: int  # places where something is called that has no name in the text
-    seen_edges: int  # `calls` inside the package, of callers that ran, that were seen
+    nameless: int  # lines that call a value without a name in the text
+    seen_edges: int  # observed `calls` within the package, by callers that ran
     edges: int  # all of these
 
     @property
     def needed(self) -> int:
-        """The calls that were seen."""
+        """The number of observed calls."""
         return len(self.found) + len(self.possible) + len(self.missing)
 
 
 def compare(recorded: Mapping[str, Any], symbols: Symbols, edges: Iterable[Edge]) -> Comparison:
-    """Compare what was recorded with the edges of the graph of the same repository."""
+    """Compare recorded calls with the edges of the graph of the same repository."""
     seen, nameless = _seen(recorded, symbols)
     by_caller: dict[str, list[Edge]] = {}
     for edge in edges:
@@ -181,7 +183,7 @@ def _order(one: Missing) -> tuple[str, int, list[str]]:
 
 
 def _seen(recorded: Mapping[str, Any], symbols: Symbols) -> tuple[dict[Pair, int], int]:
-    """The pairs that were seen, each with its first line, and how many places call something without a name."""
+    """Return the observed pairs with their first lines, and the number of lines that call a value without a name."""
     seen: dict[Pair, int] = {}
     nameless = 0
     for call in recorded["calls"]:
@@ -195,7 +197,7 @@ def _seen(recorded: Mapping[str, Any], symbols: Symbols) -> tuple[dict[Pair, int
 
 
 def _missing(pair: Pair, line: int, edges: Sequence[Edge]) -> Missing:
-    """Why no edge of a caller has a callee: an unresolved call of this name, else what the line calls."""
+    """Explain why a caller has no edge to a callee: an unresolved call of this name, or the line's other calls."""
     names = {re.split(r"[.:]", callee.partition("~")[0])[-1] for callee in pair.callees}
     here = [edge for edge in edges if edge.line == line]
     unresolved = [edge for edge in edges if edge.callee.partition(":")[2] in names and not edge.is_inside]
@@ -204,19 +206,19 @@ def _missing(pair: Pair, line: int, edges: Sequence[Edge]) -> Missing:
         if edge.resolution.startswith("unresolved"):
             return Missing(pair, line, _without_names(edge.resolution), edge.callee)
     if not here:
-        return Missing(pair, line, "no call is seen there", "")
-    reason = "something else is called" if any(edge.is_inside for edge in here) else "something external is called"
+        return Missing(pair, line, "no call in the graph", "")
+    reason = "calls another symbol" if any(edge.is_inside for edge in here) else "calls an external symbol"
     return Missing(pair, line, reason, ", ".join(sorted({edge.callee for edge in here})))
 
 
 def _without_names(resolution: str) -> str:
-    """A reason without the name of which it speaks."""
+    """Remove the name from a reason."""
     general = re.sub(r": \S+ is a value", ": a value", resolution)
     return re.sub(r": no \S+ in what", ": no such member of what", general)
 
 
 def edges_of(chunks: pa.Table) -> Iterator[Edge]:
-    """The calls of the graph of a repository with these chunks."""
+    """Return the calls in the graph of a repository with these chunks."""
     triples = _triples(chunks)
     for row in triples.filter(pc.is_in(triples["predicate"], pa.array(["calls", "may_call"]))).to_pylist():
         is_certain = row["predicate"] == "calls"
@@ -241,13 +243,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("calls", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("-v", "--verbose", action="store_true", help="List what no `calls` edge has.")
+    parser.add_argument("-v", "--verbose", action="store_true", help="List pairs without a `calls` edge.")
     arguments = parser.parse_args()
     recorded = json.loads(arguments.calls.read_text("utf-8"))
     chunks = chunks_of(arguments.folder)
     result = compare(recorded, Symbols.of(chunks), edges_of(chunks))
     print(f"{recorded['package']}: {len(recorded['ran'])} functions ran, {len(recorded['calls'])} lines called")
-    print(f"{result.needed} pairs of caller and callee; {result.nameless} lines call what has no name")
+    print(f"{result.needed} pairs of caller and callee; {result.nameless} lines call a value without a name")
     for name, pairs in (("calls", result.found), ("may_call", result.possible), ("missing", result.missing)):
         print(f"{name:<9}{len(pairs):>5}{len(pairs) / max(1, result.needed):>8.1%}")
     for reason, count in Counter(one.reason for one in result.missing).most_common():

@@ -1,27 +1,25 @@
-"""Records which calls a package makes inside itself while its tests run: a plugin of pytest for Python 3.13 or later.
+"""Pytest plugin that records a package's calls to itself while its tests run, for Python 3.13 or later.
 
-It needs nothing but the standard library. From the root of the repository, with this repository last on the path:
+It requires only the standard library. From the root of the repository, with this repository last on the path:
 
     PYTHONPATH=src:DOCINDEX python -m pytest -p benchmarks.runtime_recorder --calls-of src/NAME --calls-to CALLS.json
 
-A call is recorded if it is direct: a call expression or a decorator in the package, whose value, when it is called, is
+A call is recorded if it is direct: a call expression or decorator in the package, with one of these callees:
 
-- a function or a bound method of the package: what it runs is that function, generators and coroutines included, of
-  which the body runs later; or
-- a class of the package, whether it has an `__init__` or not: it is called, and not what its `__init__` inherits; or
-- an object whose class has a `__call__` that is a function of the package: it is called.
+- A function or bound method of the package. This includes generators and coroutines, whose body runs later.
+- A class of the package, with or without `__init__`. The callee is the class, not an inherited `__init__`.
+- An object whose class has a `__call__` function of the package. The callee is this function.
 
-A function that a decorator wraps (`functools.wraps`, also `lru_cache` and `contextmanager`) has two names: the text
-names what is wrapped, the wrapper runs. Both are recorded as one call with two callees. A function that a variable,
-parameter or field holds is called by the expression that names this variable: that is direct as well.
+A function wrapped by a decorator (`functools.wraps`, also `lru_cache` and `contextmanager`) has two names: the source
+names the wrapped function, but the wrapper runs. Both are recorded as one call with two callees. A call through a
+variable, parameter or field that holds a function is also direct.
 
-Not direct, and not recorded: what the interpreter, a function written in C or another library calls (keys of `sorted`,
-callbacks of werkzeug, `functools.partial`, threads), and what runs without a call expression (properties, operators,
-`with`, loops, metaclasses, `__init_subclass__`).
+Not direct, and not recorded, are calls by the interpreter, by C functions and by other libraries (keys of `sorted`,
+callbacks of werkzeug, `functools.partial`, threads), and code that runs without a call expression (properties,
+operators, `with`, loops, metaclasses, `__init_subclass__`).
 
-`sys.monitoring` gives an event before each call, whatever instruction makes it, with what is called and where; what
-starts to run (PY_START) tells which functions ran at all. Python 3.12 gives no event where a function is called with
-`*` or `**`.
+`sys.monitoring` reports an event before each call, with the callee and the position, for all call instructions.
+PY_START events tell which functions ran at all. Python 3.12 reports no event for calls with `*` or `**`.
 """
 
 import functools
@@ -36,29 +34,29 @@ from typing import Any
 Place = tuple[str, str, int]
 """The path, qualified name and first line of a function or class."""
 
-_TOOL = 4  # no tool of the standard library has this number
+_TOOL = 4  # not reserved by the standard library
 _FUNCTIONS = frozenset({FunctionType, type(functools.lru_cache(print))})
 _WITHOUT_EXPRESSION = frozenset({"__exit__", "__aexit__"})
 _monitoring: Any = getattr(sys, "monitoring", None) if sys.version_info >= (3, 13) else None
 
 
 class Recorder:
-    """The calls inside a folder, and what ran there, as long as it listens."""
+    """The calls inside a folder, and the functions that ran there, while recording is active."""
 
     def __init__(self, root: Path, package: Path) -> None:
         self.root = root.resolve()
         self.package = (root / package).resolve()
         self.calls: set[tuple[Place, int, tuple[Place, ...]]] = set()
         self.ran: set[Place] = set()
-        # By the id of a code, which is there so that no other one gets its id; equal codes may be of different files.
+        # By id of a code object, kept so that its id stays unique; equal code objects may be of different files.
         self._places: dict[int, tuple[CodeType, Place | None]] = {}
         self._lines: dict[int, list[int]] = {}
 
     def start(self) -> None:
-        """Listen to the interpreter, in all threads.
+        """Start recording in all threads.
 
         Raises:
-            RuntimeError: this Python does not say what is called.
+            RuntimeError: if this Python version does not report callees.
         """
         if _monitoring is None:
             raise RuntimeError("recording calls needs Python 3.13 or later")
@@ -69,12 +67,12 @@ class Recorder:
         _monitoring.set_events(_TOOL, events.CALL | events.PY_START)
 
     def stop(self) -> None:
-        """Listen no longer."""
+        """Stop recording."""
         _monitoring.set_events(_TOOL, 0)
         _monitoring.free_tool_id(_TOOL)
 
     def recorded(self) -> dict[str, Any]:
-        """What was recorded, in an order that does not depend on the run."""
+        """Return the recorded calls in a reproducible order."""
         return {
             "package": self.package.relative_to(self.root).as_posix(),
             "python": sys.version.split()[0],
@@ -102,9 +100,9 @@ class Recorder:
         return None
 
     def _callees(self, called: object) -> Iterator[Place]:
-        """What is called, and then what it wraps, as far as it lies in the package.
+        """Return the callee, then the functions that it wraps, if they are in the package.
 
-        Nothing is asked of the object itself: a proxy, such as flask has, answers for another one.
+        The object's own attributes are not used, because a proxy, as in flask, forwards them to another object.
         """
         if type(called) is MethodType:
             called = called.__func__
@@ -135,7 +133,7 @@ class Recorder:
             yield path, _plain(name), line
 
     def _place(self, code: CodeType) -> Place | None:
-        """Where a function of the package stands; None of another one."""
+        """Return the position of a function of the package, else None."""
         known = self._places.get(id(code))
         if known is None:
             path = self._path(code.co_filename)
@@ -154,7 +152,7 @@ class Recorder:
 
 
 def _is_written(callee: Place, line: str) -> bool:
-    """Whether a call is an expression: there is none for generator expressions and for the end of `with`."""
+    """Return whether a call is an expression, unlike generator expressions and the end of `with`."""
     name = callee[1].rpartition(".")[2]
     if name in _WITHOUT_EXPRESSION:
         return name in line
@@ -166,13 +164,13 @@ def _plain(qualified: str) -> str:
 
 
 def pytest_addoption(parser: Any) -> None:
-    """The options of the plugin."""
-    parser.addoption("--calls-of", type=Path, help="The folder of the package whose calls are recorded.")
-    parser.addoption("--calls-to", type=Path, help="The file into which they are written.")
+    """Add the options of the plugin."""
+    parser.addoption("--calls-of", type=Path, help="Folder of the package to record.")
+    parser.addoption("--calls-to", type=Path, help="File for the recorded calls.")
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:
-    """Begin before anything of the package is imported."""
+    """Start recording before any import of the package."""
     options = early_config.known_args_namespace
     if options.calls_of and options.calls_to:
         early_config.calls_recorder = Recorder(Path.cwd(), options.calls_of)
@@ -180,7 +178,7 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 
 
 def pytest_unconfigure(config: Any) -> None:
-    """Write what was recorded."""
+    """Write the recorded calls."""
     recorder: Recorder | None = getattr(config, "calls_recorder", None)
     if recorder is not None:
         recorder.stop()

@@ -1,9 +1,11 @@
-"""How long do an exact text and a pattern take? `scanning PROJECT... [--rounds 5]`.
+"""Measure how long exact texts and patterns take.
 
-In each project, words and patterns, rare ones and common ones, are looked for in a warm process: first without the
-files of the texts, as an index of before has none, then with them, in turn. Printed are milliseconds of CPU time, which
-other programs disturb less than the clock, the median of the words and the slowest; `chunks` gives the best 500 chunks
-(as of an agent), `matches` counts all and gives 100 of them (as of the command line).
+    python -m benchmarks.scanning PROJECT... [--rounds 5]
+
+In each project, rare and common words and patterns are searched in a warm process, alternately without and with text
+files; indexes of older versions have none. The output has milliseconds of CPU time, which depends less on load than
+wall-clock time: the median and the maximum over the searches. `chunks` returns the best 500 chunks, as for an agent;
+`matches` counts all and returns 100, as on the command line.
 """
 
 import argparse
@@ -34,14 +36,15 @@ _WITHOUT = (
 
 
 def main() -> None:
-    """Print a table a project."""
+    """Print a table for each project."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("projects", type=Path, nargs="+")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     for project in arguments.projects:
         reader = open_reader(Layout(load_settings(project.absolute()).home))
-        print(f"{reader.searcher.num_docs:,} chunks\n| | tables: median, slowest | texts | times |\n|---|---|---|---|")
+        print(f"{reader.searcher.num_docs:,} chunks\n| | row tables: median, slowest | text files | speedup |")
+        print("|---|---|---|---|")
         _compare(reader, arguments.rounds)
 
 
@@ -50,7 +53,7 @@ def _compare(reader: Reader, rounds: int) -> None:
     readers = (replace(reader, generation=replace(reader.generation, sources=sources)), reader)
     kinds = {
         "literal": [Pattern(text, is_regex=False) for text in _TEXTS],
-        "regex with a text of three letters": [Pattern(text, is_regex=True) for text in _WITH_A_TEXT],
+        "regex with a literal of three letters": [Pattern(text, is_regex=True) for text in _WITH_A_TEXT],
         "regex without": [Pattern(text, is_regex=True) for text in _WITHOUT],
     }
     for what, ask in (("chunks", _chunks), ("matches", _matches)):
@@ -72,7 +75,7 @@ def _matches(reader: Reader, pattern: Pattern) -> None:
 def _milliseconds(
     ask: Callable[[Reader, Pattern], None], readers: Sequence[Reader], patterns: Sequence[Pattern], rounds: int
 ) -> list[list[float]]:
-    """The least time of each pattern, for each reader, which are asked in turn."""
+    """Return the minimum time of each pattern for each reader; the readers alternate."""
     for reader in readers:
         ask(reader, patterns[0])
     found: list[list[float]] = [[] for _ in readers]

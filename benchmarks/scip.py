@@ -1,8 +1,10 @@
-"""Do our calls agree with those that a compiler's index proves? `scip INDEX.scip FOLDER [-v] [--differences N]`.
+"""Compare calls with those of a compiler's SCIP index.
 
-Both are compared as pairs of caller and callee within the files that the index has: a name that is called counts where
-the index says that a function or class of these files is meant. Overloads, and what is defined again, count as one,
-and a constructor as its class. The index is made by scip-python or scip-typescript in the folder.
+    python -m benchmarks.scip INDEX.scip FOLDER [-v] [--differences N]
+
+Both are compared as pairs of caller and callee within the indexed files. A called name counts if the index assigns it
+to a function or class of these files. Overloads and redefinitions count as one, and a constructor as its class. Create
+the index with scip-python or scip-typescript in the folder.
 """
 
 import argparse
@@ -24,14 +26,14 @@ _CONSTRUCTORS = (".__init__", ".constructor")
 
 
 class Agreement(NamedTuple):
-    """Pairs of caller and callee, each with the first place that says so."""
+    """Pairs of caller and callee, each with the first line that has it."""
 
     ours: dict[_Pair, str]
     theirs: dict[_Pair, str]
 
     @property
     def both(self) -> set[_Pair]:
-        """What both say."""
+        """The pairs in both."""
         return self.ours.keys() & self.theirs.keys()
 
 
@@ -41,22 +43,22 @@ def main() -> None:
     parser.add_argument("index", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("-v", "--verbose", action="store_true", help="Print all differences.")
-    parser.add_argument("--differences", type=int, default=0, help="Print so many, chosen by chance.")
+    parser.add_argument("--differences", type=int, default=0, help="Print N random differences.")
     arguments = parser.parse_args()
     agreement = compared(arguments.index, arguments.folder.resolve())
     both, ours, theirs = agreement.both, agreement.ours, agreement.theirs
-    print(f"{'folder':<12}{'both':>7}{'only ours':>11}{'only theirs':>13}{'agreement':>11}{'found of theirs':>17}")
+    print(f"{'folder':<12}{'both':>7}{'only docindex':>15}{'only index':>13}{'agreement':>11}{'index pairs found':>17}")
     print(
-        f"{arguments.folder.name:<12}{len(both):>7}{len(ours) - len(both):>11}{len(theirs) - len(both):>13}"
+        f"{arguments.folder.name:<12}{len(both):>7}{len(ours) - len(both):>15}{len(theirs) - len(both):>13}"
         f"{len(both) / max(1, len(ours | theirs)):>11.1%}{len(both) / max(1, len(theirs)):>17.1%}"
     )
     only_ours, only_theirs = (
         sorted(f"{place}: {a} -> {b}" for (a, b), place in of.items() if (a, b) not in both) for of in (ours, theirs)
     )
-    if not arguments.verbose:  # as many of either, since the more exact of both would hardly occur
+    if not arguments.verbose:  # as many from either side, since the more accurate side has few
         only_theirs = _some(only_theirs, (arguments.differences + 1) // 2)
         only_ours = _some(only_ours, arguments.differences - len(only_theirs))
-    for who, lines in (("ours", only_ours), ("theirs", only_theirs)):
+    for who, lines in (("docindex", only_ours), ("index", only_theirs)):
         print(*(f"  {who} {line}" for line in lines), sep="\n")
 
 
@@ -65,10 +67,10 @@ def _some(lines: list[str], count: int) -> list[str]:
 
 
 def compared(index: Path, folder: Path) -> Agreement:
-    """Our calls and those of an index, of a folder from which it was made.
+    """Return the calls of docindex and of an index for the indexed folder.
 
     Raises:
-        ScipError: the index cannot be read, or does not fit the folder.
+        ScipError: if the index is unreadable or does not match the folder.
     """
     chunks = chunks_of(folder)
     found = import_calls(read_index(index), folder, chunks)
@@ -92,7 +94,7 @@ def _ours(chunks: pa.Table, files: set[str]) -> dict[_Pair, str]:
 
 
 def _theirs(table: pa.Table, ours: dict[_Pair, str]) -> dict[_Pair, str]:
-    """What an index proves; where its name stands for several things, that one which is ours, if any is."""
+    """Return the calls in an index. If a name has several symbols, prefer the callee that docindex has."""
     theirs: dict[_Pair, str] = {}
     for row in table.to_pylist():
         if not row["targets"] or row["target_path"] is None:
@@ -104,7 +106,7 @@ def _theirs(table: pa.Table, ours: dict[_Pair, str]) -> dict[_Pair, str]:
 
 
 def plain(node: str) -> str:
-    """A node without its number among those of one name; a constructor is its class."""
+    """Return a node without its number among equal names; a constructor becomes its class."""
     name = node.partition("~")[0]
     return next((name.removesuffix(ending) for ending in _CONSTRUCTORS if name.endswith(ending)), name)
 

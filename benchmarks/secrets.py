@@ -1,8 +1,10 @@
-"""What is taken for a secret in real repositories, and what looking for it costs: secrets.py REPOSITORY... [--show].
+"""Measure which parts of real repositories are treated as secrets, and the cost of detection.
 
-Each work tree is discovered with and without looking for secrets, from nothing; seconds are of CPU time. With
-`--show`, each finding is printed with its line, to be judged: true if that is a key or a password in form, be it an
-example or a test's; false if it is anything else.
+    python -m benchmarks.secrets REPOSITORY... [--show]
+
+Each work tree is discovered from nothing, with and without secret detection, in seconds of CPU time. `--show` prints
+each finding with its line for judgment: it is true if it has the form of a key or password, including examples and test
+keys, and false otherwise.
 """
 
 import argparse

@@ -1,12 +1,16 @@
-"""What does asking over HTTP cost? serve.py.
+"""Measure searches over HTTP.
 
     python -m benchmarks.serve BENCH FOLDER... [--chunks 20000] [--seconds 60] [--requests 10000]
 
-So many chunks of the folders are published, as `latency` does, beside a small source that runs publish again and
-again. `docindex serve` is started on it, and printed are: seconds from its start to its first answers; milliseconds of
-a search at one client, beside those of the library, in turns; of clients at once while a run publishes every 10 s,
-with the errors, and the answers whose generation does not fit their hits; the memory before and after more requests;
-and the CPU time of a second after clients left.
+The benchmark publishes the given number of chunks, as `latency` does, and a small source that runs republish. It starts
+`docindex serve` and prints:
+
+- seconds from the start to the first answers
+- milliseconds of a search from one client and from the library, alternately
+- milliseconds with concurrent clients while a run publishes every 10 s, the number of errors, and the number of answers
+  whose generation does not match their hits
+- the memory before and after more requests
+- the CPU time of one second after clients disconnect
 """
 
 import argparse
@@ -40,7 +44,7 @@ from docindex_dagster.sources import registry
 
 CLIENTS = 8
 PUBLISHED_EVERY_S = 10.0
-TURNS = 5  # of asking the server and the library, since others may be at work on the machine
+TURNS = 5  # rounds with the server and the library, because of load from other programs
 _TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _BEAT = "beat.md"
 _WORD = "heartbeatword"
@@ -54,23 +58,23 @@ class Server:
     url: str
 
     def cpu_s(self) -> float:
-        """The time of processors that it has taken."""
+        """The CPU time that it has used."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def megabytes(self) -> float:
-        """The memory that it holds."""
+        """Its resident memory."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE / 2**20
 
 
 @dataclass
 class Tally:
-    """What clients saw."""
+    """The results of clients."""
 
     seconds: list[float] = field(default_factory=list)
     generations: set[int] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
-    torn: int = 0  # answers whose hits are of another generation than they say
+    torn: int = 0  # answers whose hits are from another generation than reported
 
 
 @contextmanager
@@ -104,7 +108,7 @@ def _answers(url: str) -> bool:
 
 
 def make(root: Path, folders: Sequence[Path], size: int) -> int:
-    """An index of so many chunks, and a small source, whose one page says how often it was published."""
+    """Create an index of the given number of chunks, and a small source whose page counts its publications."""
     (root / "beat").mkdir()
     (root / CONFIG_NAME).write_text('[[source]]\nkind = "library"\npath = "beat"\n')
     publish_share(Layout(root / ".docindex"), cut(folders), size)
@@ -112,7 +116,7 @@ def make(root: Path, folders: Sequence[Path], size: int) -> int:
 
 
 def beat(root: Path, number: int) -> int:
-    """Publish a page that names the generation which it becomes part of."""
+    """Publish a page that names the generation in which it is published."""
     settings = load_settings(root)
     current = Live(settings).reading(lambda reader: reader.generation.number)
     (root / "beat" / _BEAT).write_text(f"# Beat\n\n{_WORD} of generation {current + 1}, beat {number}.\n")
@@ -127,7 +131,7 @@ def figures(seconds: Sequence[float]) -> str:
 
 
 def alone(server: Server, root: Path, asked: Sequence[str]) -> None:
-    """One client and the library in turns: the same questions, answers and look at the files."""
+    """Measure a client and the library alternately, with the same questions, answers and file checks."""
     live = Live(load_settings(root))
     by_http: list[float] = []
     by_library: list[float] = []
@@ -139,7 +143,7 @@ def alone(server: Server, root: Path, asked: Sequence[str]) -> None:
         def directly(query: str) -> None:
             live.reading(lambda reader: hits_of(live.settings, reader, Request(query)))
 
-        for turn in range(TURNS + 1):  # the first warms up
+        for turn in range(TURNS + 1):  # the first request warms up
             for ask, seconds in ((over_http, by_http), (directly, by_library)):
                 for query in asked:
                     started = time.perf_counter()
@@ -152,7 +156,7 @@ def alone(server: Server, root: Path, asked: Sequence[str]) -> None:
 
 
 def together(server: Server, root: Path, asked: Sequence[str], longest_s: float) -> None:
-    """Clients at once, while a run publishes now and then."""
+    """Measure concurrent clients while runs publish."""
     is_over, tally = Event(), Tally()
     publishing = Thread(target=_publish, args=(root, is_over))
     publishing.start()
@@ -174,7 +178,7 @@ def together(server: Server, root: Path, asked: Sequence[str], longest_s: float)
         f"  {len(tally.seconds):,} answers of {len(tally.generations)} generations: {len(tally.errors)} errors, ",
         end="",
     )
-    print(f"{tally.torn} of another generation than they say")
+    print(f"{tally.torn} from another generation than reported")
     for error in sorted(set(tally.errors)):
         print(f"    {error}")
 
@@ -183,7 +187,7 @@ def _publish(root: Path, is_over: Event) -> None:
     number = 1
     while not is_over.wait(PUBLISHED_EVERY_S):
         command = [sys.executable, "-m", "benchmarks.serve", "--beat", str(number), str(root)]
-        subprocess.run(command, check=True)  # a process of its own, as runs are
+        subprocess.run(command, check=True)  # a new process, like a run
         number += 1
 
 
@@ -204,12 +208,12 @@ def _ask(session: httpx.Client, query: str, tally: Tally) -> None:
 
 
 def _is_torn(hit: dict[str, Any], generation: int) -> bool:
-    """Whether a hit is the page of another generation."""
+    """Return whether a hit is the page of another generation."""
     return hit["path"] == _BEAT and f"of generation {generation}," not in hit["text"]
 
 
 def steady(server: Server, asked: Sequence[str], requests: int) -> None:
-    """The memory before and after requests."""
+    """Print the memory before and after requests."""
     before = server.megabytes()
     with httpx.Client(base_url=server.url, timeout=60) as client:
         for _, query in zip(range(requests), cycle(asked), strict=False):
@@ -219,7 +223,7 @@ def steady(server: Server, asked: Sequence[str], requests: int) -> None:
 
 
 def left(server: Server) -> None:
-    """The CPU time of a second that begins one after clients left a search for a pattern."""
+    """Print the CPU time of a second that starts one second after clients cancelled a regex search."""
     for _ in range(CLIENTS):
         try:
             params = {"mode": "regex", "query": "(.{1,60}){1,9}$^"}
@@ -230,12 +234,12 @@ def left(server: Server) -> None:
     before = server.cpu_s()
     time.sleep(1)
     print(
-        f"  {server.cpu_s() - before:.2f} s of CPU in a second, one second after {CLIENTS} clients left a long search"
+        f"  {server.cpu_s() - before:.2f} s of CPU in a second, one second after {CLIENTS} clients cancelled a search"
     )
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER")
@@ -252,7 +256,7 @@ def main() -> None:
         root = Path(folder)
         make(root, arguments.folders, arguments.chunks)
         count = Live(load_settings(root)).reading(lambda reader: reader.searcher.num_docs)
-        print(f"{count:,} chunks; load of the machine {os.getloadavg()[0]:.1f}{'':<9} p50     p95  ms")
+        print(f"{count:,} chunks; system load {os.getloadavg()[0]:.1f}{'':<9} p50     p95  ms")
         with serving(root) as server:
             alone(server, root, asked)
             together(server, root, asked, arguments.seconds)

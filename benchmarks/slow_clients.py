@@ -1,10 +1,10 @@
-"""How fast does health answer while clients abort requests and send them slowly? slow_clients.py.
+"""Measure the response time of health while clients abort requests and send them slowly.
 
     python -m benchmarks.slow_clients [--clients 200] [--requests 200]
 
-It starts `docindex serve` with a token on a project of one page, and prints how many milliseconds health takes without
-other clients, and beside clients that abort logins, send half of the headers or of the body, send nothing, or send a
-byte a second, half of them with the token.
+Starts `docindex serve` with a token on a project of one page. The output has the milliseconds of health without other
+clients, then with clients that abort logins, send half of the headers or the body, send nothing, or send one byte per
+second. Half of them have the token.
 """
 
 import argparse
@@ -22,12 +22,12 @@ _TOKEN = "a-token-that-is-long-enough-0123456789"
 
 
 def figures(found: list[float]) -> str:
-    """The median, the 95th percentile and the slowest of sorted milliseconds."""
+    """Format the median, the 95th percentile and the maximum of sorted milliseconds."""
     return f"median {found[len(found) // 2]:6.1f}  95 % {found[len(found) * 95 // 100]:6.1f}  slowest {found[-1]:6.1f}"
 
 
 def main() -> None:
-    """Measure."""
+    """Print the results."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--clients", type=int, default=200)
     arguments.add_argument("--requests", type=int, default=200)
@@ -45,7 +45,7 @@ def main() -> None:
             health_ms(port, 5)
             print(f"health alone, ms:               {figures(health_ms(port, asked.requests))}")
             with slow_clients(port, asked.clients, _TOKEN):
-                print(f"health beside {asked.clients} clients, ms:  {figures(health_ms(port, asked.requests))}")
+                print(f"health with {asked.clients} clients, ms:    {figures(health_ms(port, asked.requests))}")
 
 
 if __name__ == "__main__":

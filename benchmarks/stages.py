@@ -1,9 +1,10 @@
-"""Which stage of indexing a large repository takes longest? `stages FOLDER... [--limit SECONDS]`.
+"""Measure the stages of indexing large repositories.
 
-Each folder is indexed in a fresh project by a process of its own, as `docindex index` does it. The seconds of stages
-are CPU time, of the process and its parsing workers, so that other work on the machine counts little.
-Memory is the peak of all processes together. What the run warned of stands below the table. A run that is not done
-after so many seconds of the clock is interrupted.
+    python -m benchmarks.stages FOLDER... [--limit SECONDS]
+
+Each folder is indexed in a fresh project by its own process, as with `docindex index`. Stages are measured in seconds
+of CPU time of the process and its parsing workers, which depends little on load. Memory is the peak of all processes
+together. Warnings of the runs follow the table. A run is interrupted after the given number of wall-clock seconds.
 """
 
 import argparse
@@ -33,7 +34,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
-    """Print a row a folder, as soon as it is measured, and then the warnings."""
+    """Print a row for each folder when it is measured, then the warnings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--limit", type=int, default=3600)
@@ -52,7 +53,7 @@ def main() -> None:
 
 @dataclass(slots=True)
 class _Clock:
-    """CPU seconds by stage: all since the end of the last stage are those of the stage that ends now."""
+    """CPU seconds by stage; the time since the end of the previous stage belongs to the stage that ends."""
 
     spent: dict[str, float] = field(default_factory=dict)
     last: float = field(default_factory=lambda: cpu_seconds(os.getpid()))
@@ -68,7 +69,7 @@ class _Clock:
 
 
 def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
-    """A row of the table, and what was warned of. In the main thread of a process of its own."""
+    """Return a row of the table and warnings. Runs in the main thread of its own process."""
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     clock, done = _Clock(), threading.Event()
     peak = [0.0]
@@ -92,19 +93,19 @@ def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
 
 
 def _index(folder: Path, clock: _Clock) -> list[str]:
-    """Index a folder as the command line does; what failed, or was warned of."""
+    """Index a folder as the command line does; return failures and warnings."""
     key = config_edits.declare(Path.cwd(), str(folder))[0]
     settings = load_settings()
     try:
         with events.listening(clock.on_event):
             outcome = dagster_runs.index(settings, key)
     except KeyboardInterrupt:
-        return ["not done within the limit"]
+        return ["not finished within the limit"]
     return [*outcome.failures, *outcome.warnings]
 
 
 def _published(layout: Layout) -> list[str]:
-    """Files, chunks, edges, and files without edges but to their definitions; of a run that did not end, its chunks."""
+    """Return files, chunks, edges, and files with only definition edges; for an unfinished run, its chunks."""
     if (generation := read_generation(layout)) is None:
         chunks = sum(tables.row_count(path) for path in layout.tables("chunks"))
         return ["-", str(chunks), "-", "-"]
@@ -118,7 +119,7 @@ def _sample(peak: list[float], done: threading.Event) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of a process, those that it runs and those that it has run."""
+    """Return the CPU time of a process, its children and its finished children."""
     return sum(_own_seconds(process) for process in tree(pid))
 
 

@@ -1,9 +1,11 @@
-"""What does it cost to say beside an answer that sources have changed? `staleness [--files 10000]`.
+"""Measure the check that reports changed sources with an answer.
 
-Indexes generated Python files as a library and as a git work tree, then looks for edits: first as a new process does,
-which has to read the table of files, and again; before and after a file was edited, one added and one removed. The
-fingerprint, which tells exactly whether there is something to index, is measured beside it. Milliseconds of the clock,
-the best of seven.
+    python -m benchmarks.staleness [--files 10000]
+
+Generated Python files are indexed as a library and as a git work tree, then checked for edits. The first check reads
+the table of files, as in a new process; the next check reuses it. Both run before and after a file is edited, added and
+removed. The fingerprint tells exactly whether there is anything to index, and is measured for comparison. The output is
+in wall-clock milliseconds, the minimum of seven.
 """
 
 import argparse
@@ -24,15 +26,15 @@ from docindex_dagster.sources.model import Source
 _TIMES = 7
 _LONGEST_S = 10.0
 _FOLDERS = 400
-_OLD_ENOUGH_S = 2.5  # folders younger than the coarsest time stamps are listed
+_OLD_ENOUGH_S = 2.5  # folders newer than the coarsest time stamp are listed
 
 
 def main() -> None:
-    """Print a row a kind of source and state."""
+    """Print a row for each kind of source and state."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=10_000)
     count = parser.parse_args().files
-    print(f"{count:,} files    first look   again   fingerprint")
+    print(f"{count:,} files    first check  next   fingerprint")
     for kind in ("library", "git"):
         with tempfile.TemporaryDirectory() as folder:
             table, source = _indexed(Path(folder), kind, count)

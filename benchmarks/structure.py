@@ -1,9 +1,9 @@
-"""How large the package is, and which of its rooms knows which.
+"""Measure the size of the package, and show which of its subpackages import which.
 
-    python -m benchmarks.structure            # code lines and modules of each room
-    python -m benchmarks.structure --draw     # the same as a Mermaid graph, without what follows from other arrows
+    python -m benchmarks.structure            # code lines and modules of each subpackage
+    python -m benchmarks.structure --draw     # imports as a Mermaid graph, without transitive arrows
 
-A code line holds more than blanks, comments and docstrings; imports count.
+Code lines exclude blank lines, comments and docstrings, but include imports.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_lines(text: str) -> int:
-    """The number of code lines of a module."""
+    """Return the number of code lines of a module."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_CODE:
@@ -43,7 +43,7 @@ def code_lines(text: str) -> int:
 
 
 def rooms(root: Path) -> tuple[Counter[str], Counter[str]]:
-    """Code lines and modules of each room; a module of the package itself is a room of its own."""
+    """Return code lines and modules of each subpackage; a top-level module counts as one."""
     lines, modules = Counter[str](), Counter[str]()
     for file in root.rglob("*.py"):
         room = file.relative_to(root).parts[0].removesuffix(".py")
@@ -53,7 +53,7 @@ def rooms(root: Path) -> tuple[Counter[str], Counter[str]]:
 
 
 def known_rooms() -> dict[str, set[str]]:
-    """The rooms that each room imports."""
+    """Return the subpackages that each subpackage imports."""
     graph = grimp.build_graph(PACKAGE)
     found: dict[str, set[str]] = {}
     for module in sorted(graph.modules):
@@ -69,10 +69,10 @@ def _room(module: str) -> str:
 
 
 def drawing(known: dict[str, set[str]]) -> str:
-    """A Mermaid graph of the rooms; an arrow that follows from others is left out.
+    """Draw the subpackages as a Mermaid graph without transitive arrows.
 
     Raises:
-        CycleError: rooms import each other in a cycle.
+        CycleError: if subpackages import each other in a cycle.
     """
     reached: dict[str, set[str]] = {}
     for room in TopologicalSorter(known).static_order():
@@ -85,9 +85,9 @@ def drawing(known: dict[str, set[str]]) -> str:
 
 
 def main() -> None:
-    """Print what is asked for."""
+    """Print the requested output."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draw", action="store_true", help="the rooms as a graph")
+    parser.add_argument("--draw", action="store_true", help="draw the subpackages as a graph")
     if parser.parse_args().draw:
         sys.stdout.write(drawing(known_rooms()) + "\n")
         return

@@ -1,9 +1,11 @@
-"""What an update costs, as `updates.py REPOSITORY`.
+"""Measure the cost of updates.
 
-In a clone of a git repository: cold, nothing changed, one file, ten files, a switch to an older commit and back. Three
-ways: the library alone in a warm process, with the Dagster run recorded in a warm process, and the command line. Each
-update is timed until the new text is found by a search. The median and the slowest of the repetitions are shown, and
-for the library where the time of the last one went.
+    python -m benchmarks.updates REPOSITORY
+
+In a clone of a git repository, the benchmark measures a cold run, no changes, one file, ten files, and a switch to an
+older commit and back. It uses the library in a warm process, a recorded Dagster run in a warm process, and the command
+line. Each update is timed until a search finds the new text. The output has the median and the maximum of the
+repetitions and, for the library, the stages of the last one.
 """
 
 import argparse
@@ -39,7 +41,7 @@ _TEXT_FILES = {".py", ".go", ".rs", ".c", ".cc", ".h", ".cpp", ".java", ".ts", "
 
 @dataclass(slots=True)
 class Bench:
-    """A clone, a project that indexes it, and how."""
+    """A clone, a project that indexes it, and a way to update the index."""
 
     clone: Path
     project: Path
@@ -48,7 +50,7 @@ class Bench:
     edits: int = 0
 
     def cases(self) -> Iterator[tuple[str, list[float]]]:
-        """Each case with its seconds."""
+        """Return each case with its seconds."""
         yield "cold", [self.timed(lambda: None)]
         yield "nothing changed", [self.timed(lambda: None) for _ in range(_REPETITIONS)]
         yield "one file", [self.timed(lambda: self.edit(1), searched=True) for _ in range(_REPETITIONS)]
@@ -60,12 +62,12 @@ class Bench:
         for _ in range(3):
             there.append(self.timed(lambda: self.git("switch", "--quiet", "--detach", old)))
             back.append(self.timed(lambda: self.git("switch", "--quiet", "-")))
-        yield f"{_COMMITS_BACK} commits back, first time", there[:1]
+        yield f"{_COMMITS_BACK} commits back, first", there[:1]
         yield f"{_COMMITS_BACK} commits back, again", there[1:]
         yield "and back", back
 
     def timed(self, change: Callable[[], object], *, searched: bool = False) -> float:
-        """Seconds from after a change until it is published, or found."""
+        """Return the seconds from the end of a change until it is published, or found."""
         self.stages.clear()
         change()
         started = time.perf_counter()
@@ -75,7 +77,7 @@ class Bench:
         return time.perf_counter() - started
 
     def edit(self, number: int) -> None:
-        """Add a line to so many files."""
+        """Add a line to the given number of files."""
         self.edits += 1
         paths = [self.clone / name for name in self.git("ls-files").splitlines() if Path(name).suffix in _TEXT_FILES]
         step = max(1, len(paths) // number)
@@ -84,7 +86,7 @@ class Bench:
                 file.write(f"\n// zebrafinch{self.edits} {path.name}\n")
 
     def find(self, word: str) -> None:
-        """Search for a word that only the last edit brought in."""
+        """Search for a word that only the last edit added."""
         hits = search(
             open_reader(Layout(self.project / ".docindex")), word, NotImplemented, mode=Mode.BM25, filters=Filters()
         )
@@ -98,7 +100,7 @@ class Bench:
 
 @contextmanager
 def library(project: Path) -> Iterator[Callable[[], None]]:
-    """Updates by the library alone."""
+    """Update with the library alone."""
     settings = load_settings(project)
     (source,) = registry.sources(settings).values()
     embedder = load_embedder(settings.embedding)
@@ -107,7 +109,7 @@ def library(project: Path) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def dagster(project: Path) -> Iterator[Callable[[], None]]:
-    """Updates by a Dagster run in this process, recorded in the project's instance."""
+    """Update with a Dagster run in this process, recorded in the project's instance."""
     settings = load_settings(project)
     (key,) = registry.sources(settings)
     job = build_definitions(project).resolve_job_def("index_source")
@@ -117,13 +119,13 @@ def dagster(project: Path) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def command(project: Path) -> Iterator[Callable[[], None]]:
-    """Updates by the command line, a new process each."""
+    """Update with the command line, in a new process each time."""
     arguments = [sys.executable, "-m", "docindex_dagster.cli", "index"]
     yield lambda: void(subprocess.run(arguments, cwd=project, check=True, capture_output=True))
 
 
 def void(_: object) -> None:
-    """Take a result and return nothing."""
+    """Discard the result of a function."""
 
 
 def main() -> None:
@@ -151,7 +153,7 @@ def main() -> None:
 
 
 def record(bench: Bench, event: events.Event) -> None:
-    """Keep how long each stage took."""
+    """Record how long each stage takes."""
     if isinstance(event, events.StageEnded):
         bench.stages[event.stage] += event.seconds
 

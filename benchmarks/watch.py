@@ -1,8 +1,10 @@
-"""How long until an edit is found while `docindex watch` runs? `watch [FOLDER...]`.
+"""Measure how soon a search finds an edit while `docindex watch` runs.
 
-For a library and for a git work tree of 500 files, or for a copy of each folder: one file is edited once, and then
-twenty times, each with a word that is new, and the published index is asked for it until it is there. The watcher is a
-process of its own.
+    python -m benchmarks.watch [FOLDER...]
+
+Uses a library and a git work tree of 500 files each, or a copy of each folder. One file is edited once, then twenty
+times, each time with a new word, and the published index is searched until it has the word. The watcher runs in its own
+process.
 """
 
 import argparse
@@ -33,7 +35,7 @@ _USUAL_BYTES = 20_000
 
 
 def make(folder: Path) -> list[Path]:
-    """Write as many pages as modules, with the same words in each run; returns their paths."""
+    """Write an equal number of pages and modules with reproducible words; return their paths."""
     choose = random.Random(7)
     words = [f"word{number}" for number in range(3000)]
     files = []
@@ -55,19 +57,19 @@ def make(folder: Path) -> list[Path]:
 
 
 def commit(folder: Path) -> None:
-    """Make a git work tree of a folder."""
+    """Turn a folder into a git work tree."""
     identity = ("-c", "user.name=Bench", "-c", "user.email=bench@example.com")
     for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "All")):
         subprocess.run(["git", *identity, *command], cwd=folder, check=True)
 
 
 def is_found(layout: Layout, word: str) -> bool:
-    """Whether the published index holds a word."""
+    """Return whether the published index contains a word."""
     return bool(search(open_reader(layout), word, NotImplemented, mode=Mode.LITERAL, top_k=1))
 
 
 def seconds_until_found(layout: Layout, word: str, started: float) -> float:
-    """Ask each time when another generation is published."""
+    """Search after each publication; return the seconds until the word is found."""
     asked = ""
     while time.perf_counter() < started + _PATIENCE_S:
         current = layout.current.read_text()
@@ -79,7 +81,7 @@ def seconds_until_found(layout: Layout, word: str, started: float) -> float:
 
 
 def copied(folder: Path, place: Path) -> list[Path]:
-    """Copy a folder; returns its files of code, the largest of a usual size first."""
+    """Copy a folder; return its code files, starting with the largest of a typical size."""
     shutil.copytree(folder, place, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     files = sorted((file for suffix in _CODE for file in place.rglob(f"*{suffix}") if file.is_file()), key=str)
     usual = [file for file in files if file.stat().st_size < _USUAL_BYTES]
@@ -87,9 +89,9 @@ def copied(folder: Path, place: Path) -> list[Path]:
 
 
 def measure(kind: str, fill: Callable[[Path], list[Path]]) -> tuple[int, list[float]]:
-    """The chunks there are, and the seconds that each edit took.
+    """Return the number of chunks, and the seconds of each edit.
 
-    The first one may have waited for what was still being loaded.
+    The first edit may include the time to load libraries.
     """
     with tempfile.TemporaryDirectory(prefix="docindex-watch-") as folder:
         root = Path(folder)
@@ -101,7 +103,7 @@ def measure(kind: str, fill: Callable[[Path], list[Path]]) -> tuple[int, list[fl
         subprocess.run([*command, "index"], cwd=root, check=True, capture_output=True)
         watcher = subprocess.Popen([*command, "watch", "--json"], cwd=root, stdout=subprocess.DEVNULL)
         try:
-            time.sleep(15)  # it starts and loads what it needs
+            time.sleep(15)  # it starts and loads its libraries
             layout = Layout(root / ".docindex")
             seconds = [edit(layout, files[0], f"zebrafinch{number}") for number in range(_EDITS + 1)]
             return sum(one.chunks for one in open_reader(layout).generation.sources.values()), seconds
@@ -111,8 +113,8 @@ def measure(kind: str, fill: Callable[[Path], list[Path]]) -> tuple[int, list[fl
 
 
 def edit(layout: Layout, file: Path, word: str) -> float:
-    """Seconds from a saved edit until it is found."""
-    time.sleep(1)  # nobody saves more often than runs take
+    """Return the seconds from a saved edit until a search finds it."""
+    time.sleep(1)  # edits are never more frequent than runs
     text = file.read_text()
     started = time.perf_counter()
     file.write_text(f"{text}\n{'#' if file.suffix in _HASHED else '//'} {word}\n")
@@ -120,7 +122,7 @@ def edit(layout: Layout, file: Path, word: str) -> float:
 
 
 def main() -> None:
-    """Print a row for each."""
+    """Print a row for each source."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER")
     folders = parser.parse_args().folders

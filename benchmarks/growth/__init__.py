@@ -1,1 +1,1 @@
-"""What runs and searches cost as an index grows: more sources, or more chunks."""
+"""Cost of runs and searches as an index grows: more sources, or more chunks."""

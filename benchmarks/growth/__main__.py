@@ -1,22 +1,22 @@
-"""What do runs and searches cost as an index grows? On one machine.
+"""Measure the cost of runs and searches as an index grows, on one machine.
 
     python -m benchmarks.growth BENCH FOLDER... [--sources 10,100,1000,2000] [--chunks 10000,100000,1000000]
                                 [--url s3://BUCKET/PREFIX] [--project FOLDER] [--json FILE]
 
-FOLDERs are repositories; the first one is cloned and edited. One project grows by libraries of six of their files
-each, with tables of their own that are published together, up to the numbers of sources; another one by sources of
-10,000 copies of their chunks, without graphs, up to the numbers of chunks. At each size:
+FOLDERs are repositories; the first one is cloned and edited. One project grows to the given numbers of sources by
+libraries of six files each, whose tables are published together. Another project grows to the given numbers of chunks
+by sources of 10,000 copied chunks without graphs. At each size, the benchmark measures:
 
-- one file is edited and published 50 times, by the library and by recorded runs in a warm process: seconds of the clock
-  and of CPU time, the median and the worst. Maintenance of the stores, where it is due, comes between two edits.
-- 100 questions for files of BENCH are asked in a warm process after 20 others: milliseconds, the median; and five of
-  them in new processes, from start to end.
-- the memory of a process that searches, and the peak of those that update; the stores on disk, and the rows of LanceDB.
-- with --url, and the variables by which an S3 client finds its server: the requests of one publication and their bytes,
-  by worker, publisher and search server, the median and the worst of 20.
+- 50 edits of one file until publication, by the library and by recorded runs in a warm process: wall-clock and CPU
+  seconds, median and maximum. Maintenance of the stores runs between edits when due.
+- 100 questions for files of BENCH in a warm process after 20 others (median milliseconds), and five of them in new
+  processes, from start to end
+- the memory of a searching process, the peak of updating processes, the stores on disk, and the rows of LanceDB
+- with --url, and the environment variables of an S3 client: requests and bytes of one publication by worker, publisher
+  and search server, median and maximum of 20
 
-With --project, the projects stay there, and the next call goes on from them. The figures are written to a JSON file
-as well.
+With --project, the projects are kept, and the next call continues with them. The results are also written to a JSON
+file.
 """
 
 import argparse
@@ -44,17 +44,17 @@ _T = TypeVar("_T")
 _COLUMNS = (
     "sources",
     "chunks",
-    "one file, s",
-    "its CPU, s",
+    "library, s",
+    "CPU, s",
     "recorded, s",
-    "its CPU, s",
+    "CPU, s",
     "maintenance, s",
-    "cold search, s (CPU)",
+    "new process, s (CPU)",
     "warm hybrid, vector, bm25, ms",
     "searching, MiB",
     "updating, MiB",
     "CURRENT, MB",
-    "LanceDB, of its rows, MB",
+    "LanceDB, its rows, MB",
     "stores, MB",
 )
 _OF_OBJECTS = ("requests", "MB sent", "MB received")
@@ -62,7 +62,7 @@ _OF_OBJECTS = ("requests", "MB sent", "MB received")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All figures of one size."""
+    """All results for one size."""
 
     sources: int
     chunks: int
@@ -72,7 +72,7 @@ class Measured:
     publications: list[Publication]
 
     def row(self) -> str:
-        """It as a row of the table."""
+        """Return a row of the table."""
         library, recorded = (self.updates[way] for way in _WAYS)
         maintained = [seconds for each in self.updates.values() for seconds in each.maintained]
         cells = [
@@ -91,7 +91,7 @@ class Measured:
         return _line(cells)
 
     def rows_of_objects(self) -> Iterator[str]:
-        """What its publications cost at the object store, a row for each who takes part."""
+        """Return the traffic of publications with the object store, with a row for each participant."""
         for name in ("worker", "publisher", "search_server"):
             traffic: list[Traffic] = [getattr(each, name) for each in self.publications]
             columns = (
@@ -105,7 +105,7 @@ class Measured:
 
 
 def main() -> None:
-    """Print a row a size as soon as it is measured, then those of the object store, and write the file."""
+    """Print a row for each size when it is measured, then those of the object store, and write the file."""
     arguments = _arguments()
     asked = questions(arguments.bench)
     repositories = tuple(folder.absolute() for folder in arguments.folders)
@@ -136,8 +136,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--sources", type=_numbers, default="10,100,1000,2000")
     parser.add_argument("--chunks", type=_numbers, default="10000,100000,1000000")
-    parser.add_argument("--updates", type=int, default=50, metavar="N", help="Edits that are measured at each size.")
-    parser.add_argument("--url", help="Also count requests to this object store.")
+    parser.add_argument("--updates", type=int, default=50, metavar="N", help="Number of edits at each size.")
+    parser.add_argument("--url", help="Also count the requests to this object store.")
     parser.add_argument("--project", type=Path, help="Keep the projects here.")
     parser.add_argument("--json", type=Path, metavar="FILE")
     return parser.parse_args()
@@ -160,7 +160,7 @@ def _measured(project: Project, arguments: argparse.Namespace, asked: Sequence[s
 
 
 def _alone(work: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
-    """What a function gives in a new process, whose memory is its own; it is of another module than this."""
+    """Call a function of another module in a new process, so that its memory is separate."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments, **options).result()
 

@@ -1,4 +1,4 @@
-"""What one size of the project costs: updates, searches, memory and disk. Each in a process of its own."""
+"""Costs of a project at one size: updates, searches, memory and disk, each in its own process."""
 
 import os
 import resource
@@ -29,19 +29,19 @@ from docindex_dagster.stores.reader import open_reader
 
 Way = Literal["library", "recorded"]
 MODES = (Mode.HYBRID, Mode.VECTOR, Mode.BM25)
-_WARM_UP_EDITS = 8  # so many that the libraries for each kind of file are loaded
+_WARM_UP_EDITS = 8  # enough to load the libraries for each file type
 _MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """Edits of one file, each until it is published. Times are seconds, in the order of the edits.
+    """Edits of one file, each until publication. Times are in seconds, in the order of the edits.
 
     Attributes:
-        clock: of each.
-        cpu: of each, of this process and those that it started.
-        maintained: of each maintenance of the stores between them.
-        peak_mib: of the resident memory of these processes.
+        clock: wall-clock time of each edit.
+        cpu: CPU time of each edit, including child processes.
+        maintained: time of each maintenance of the stores.
+        peak_mib: peak resident memory of these processes.
     """
 
     clock: tuple[float, ...]
@@ -52,14 +52,14 @@ class Updates:
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Searches: of a process that is asked again and again, and of new ones.
+    """Searches in a warm process and in new processes.
 
     Attributes:
-        opened_s: until the first one was answered.
-        warm_ms: the median of each mode.
-        resident_mib: of the process that answered them.
-        cold_s: the median of new processes, from start to end.
-        cold_cpu_s: their CPU time.
+        opened_s: time until the first answer.
+        warm_ms: median of each mode.
+        resident_mib: memory of the warm process.
+        cold_s: median of new processes, from start to end.
+        cold_cpu_s: CPU time of new processes.
     """
 
     opened_s: float
@@ -71,7 +71,7 @@ class Searches:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Megabytes of the stores, and of what LanceDB's published version holds."""
+    """Megabytes of the stores, and of the rows in LanceDB's published version."""
 
     stores: dict[str, float]
     rows: float
@@ -79,12 +79,12 @@ class Disk:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Return the size of all stores."""
         return sum(self.stores.values()) + self.current
 
 
 def updates(project: Project, number: int, way: Way) -> Updates:
-    """Edit one file and publish it, so many times, after some that warm up."""
+    """Edit one file and publish it repeatedly, after a warm-up."""
     clock, cpu, maintained = [], [], []
     with _updating(project, way) as update:
         for _ in islice(project.edits(), _WARM_UP_EDITS + number):
@@ -101,7 +101,7 @@ def updates(project: Project, number: int, way: Way) -> Updates:
 
 @contextmanager
 def _updating(project: Project, way: Way) -> Iterator[Callable[[], None]]:
-    """Updates by the library alone, or by runs of Dagster that are recorded."""
+    """Return a function that updates with the library alone, or with recorded Dagster runs."""
     settings, source, embedder = project.settings, project.edited, StaticEmbedder()
     if way == "library":
         yield lambda: void(index(settings, source, embedder))
@@ -112,7 +112,7 @@ def _updating(project: Project, way: Way) -> Iterator[Callable[[], None]]:
 
 
 def void(_: object) -> None:
-    """Take a result and return nothing."""
+    """Discard the result of a function."""
 
 
 def searches(project: Project, questions: Sequence[str]) -> Searches:
@@ -136,7 +136,7 @@ def searches(project: Project, questions: Sequence[str]) -> Searches:
 
 
 def _cold(root: Path, question: str) -> tuple[float, float]:
-    """Seconds of a search as a new process: of the clock, and of CPU time."""
+    """Return the seconds of a search in a new process: wall-clock and CPU time."""
     command = [sys.executable, "-m", "docindex_dagster.cli", "search", question]
     started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, cwd=root, check=True, capture_output=True)
@@ -146,15 +146,15 @@ def _cold(root: Path, question: str) -> tuple[float, float]:
 
 
 def disk(project: Project) -> Disk:
-    """What the stores take on the disk."""
+    """Return the disk use of the stores."""
     layout = project.layout
     folders = {folder.name: folder_bytes(folder) / _MB for folder in sorted(layout.stores.iterdir()) if folder.is_dir()}
-    statistics_of_table: Any = open_reader(layout).table.stats()  # a dictionary, whatever its declared type
+    statistics_of_table: Any = open_reader(layout).table.stats()  # a dictionary, despite its declared type
     return Disk(folders, statistics_of_table["total_bytes"] / _MB, layout.current.stat().st_size / _MB)
 
 
 def _mib(process: int, name: str) -> float:
-    """A figure of the memory of a process; 0 for one that has ended."""
+    """Return a memory value of a process in MiB, or 0 if it has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a publication costs at an object store: requests and bytes, counted by a proxy before it."""
+"""Requests and bytes of a publication at an object store, counted by a proxy."""
 
 import http.client
 import os
@@ -28,7 +28,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(slots=True)
 class Traffic:
-    """Requests by their method, and the bytes of their bodies: sent to the store, and received from it."""
+    """Requests by method, and the bytes of their bodies: sent to the store and received from it."""
 
     requests: dict[str, int] = field(default_factory=dict)
     sent: int = 0
@@ -36,7 +36,7 @@ class Traffic:
 
     @property
     def total(self) -> int:
-        """Of all methods."""
+        """Return the number of all requests."""
         return sum(self.requests.values())
 
     def note(self, method: str, sent: int, received: int) -> None:
@@ -48,7 +48,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The traffic of one edit of one file, by who caused it."""
+    """The traffic of one edit of one file, by its origin."""
 
     worker: Traffic
     publisher: Traffic
@@ -56,7 +56,7 @@ class Publication:
 
 
 class CountingProxy:
-    """Passes requests to an endpoint and counts them."""
+    """Forwards requests to an endpoint and counts them."""
 
     def __init__(self, endpoint: str) -> None:
         self._target, self._lock, self._traffic = urlsplit(endpoint), Lock(), Traffic()
@@ -66,7 +66,7 @@ class CountingProxy:
 
     @contextmanager
     def serving(self) -> Iterator["CountingProxy"]:
-        """Serve while the block lasts, and let clients that are opened there find this proxy."""
+        """Run the proxy and direct clients to it in this block."""
         thread, before = Thread(target=self._server.serve_forever), os.environ[ENDPOINT]
         thread.start()
         os.environ |= {ENDPOINT: self.url, "AWS_ALLOW_HTTP": "true"}
@@ -79,7 +79,7 @@ class CountingProxy:
             self._server.server_close()
 
     def counted(self, work: Callable[[], _Result]) -> tuple[_Result, Traffic]:
-        """Do something, and count its requests."""
+        """Call a function and count its requests."""
         with self._lock:
             self._traffic = Traffic()
         result = work()
@@ -93,7 +93,7 @@ class CountingProxy:
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Suppress logging."""
 
             def do_any(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -119,9 +119,9 @@ class CountingProxy:
 
 
 def publications(project: Project, url: str, number: int) -> list[Publication]:
-    """Share the stores of the project at a URL, then edit one file and publish it, so many times.
+    """Share the stores of the project at a URL, then edit one file and publish it repeatedly.
 
-    Worker, publisher and search server have homes of their own, which hold what they held after the edit before.
+    Worker, publisher and search server have separate homes, which they keep between edits.
     """
     settings = project.settings
     settings = settings.model_copy(update={"storage": settings.storage.model_copy(update={"url": url})})
@@ -144,7 +144,7 @@ def publications(project: Project, url: str, number: int) -> list[Publication]:
 
 
 def _prepare(project: Project, settings: Settings, bucket: Bucket) -> None:
-    """Do what a worker does: all stages but the last."""
+    """Run a worker's stages: all except the last."""
     run = SourceRun(settings, project.edited, StaticEmbedder)
     base = prepared.pull(bucket, run.layout, run.key)
     make_tables(run)
@@ -155,4 +155,4 @@ def _publish(settings: Settings) -> None:
     with shared_stores.open_for_publishing(settings, None, "the benchmark", lambda _: None) as stores:
         done = [each for batch in publish_prepared(settings, stores, StaticEmbedder) for each in batch]
     if len(done) != 1 or done[0].refusal is not None:
-        raise SystemExit(f"published {len(done)} sources where it should have been one")
+        raise SystemExit(f"published {len(done)} sources, expected one")

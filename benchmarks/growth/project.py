@@ -1,4 +1,4 @@
-"""A project that grows: by libraries of real files, or by sources of copied chunks. One repository is edited."""
+"""A project that grows by libraries of real files, or by sources of copied chunks, while one repository is edited."""
 
 import json
 import random
@@ -35,47 +35,47 @@ from docindex_dagster.stores.staging import Model
 CHUNKS_OF_A_COPY = 10_000
 _FILES_OF_A_LIBRARY = 6
 _SUFFIXES = frozenset({".py", ".go", ".rs", ".java", ".js", ".rb", ".md", ".rst"})
-_SMALLEST, _LARGEST = 500, 15_000  # bytes of a file of a library
+_SMALLEST, _LARGEST = 500, 15_000  # bytes of a library's file
 _EDITED = "edited"
 _NO_GRAPH = GraphPlan(GraphSettings(enabled=False))
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The project in a folder, made of the files of some repositories, the first of which is the one to edit."""
+    """A project in a folder, with files of several repositories; the first repository is edited."""
 
     root: Path
     repositories: tuple[Path, ...]
 
     @property
     def clone(self) -> Path:
-        """The work tree that is edited."""
+        """The edited work tree."""
         return self.root / _EDITED
 
     @property
     def settings(self) -> Settings:
-        """Those of the project."""
+        """The project's settings."""
         return load_settings(self.root)
 
     @property
     def layout(self) -> Layout:
-        """Where its index lives."""
+        """The location of the index."""
         return Layout(self.settings.home)
 
     @property
     def edited(self) -> Source:
-        """The source that is edited."""
+        """The edited source."""
         return registry.sources(self.settings)[f"git/{_EDITED}"]
 
     def generation(self) -> Generation:
-        """What is published."""
+        """The published generation."""
         found = read_generation(self.layout)
         if found is None:
             raise SystemExit(f"nothing is published in {self.root}")
         return found
 
     def begin(self) -> None:
-        """Clone and index the repository that is to be edited, unless that was done."""
+        """Clone and index the edited repository, unless it exists."""
         if self.clone.is_dir():
             return
         self.root.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ class Project:
         index(self.settings, self.edited, StaticEmbedder())
 
     def grow_sources(self, number: int) -> None:
-        """Index further libraries until there are so many sources: a run each makes its tables, one publishes all."""
+        """Add libraries up to the given number of sources: one run each creates its tables, one run publishes all."""
         present = len(self.generation().sources)
         names = [f"libraries/library{each:05}" for each in range(present, number)]
         files = _files(self.repositories, present * _FILES_OF_A_LIBRARY)
@@ -98,13 +98,13 @@ class Project:
         declared = registry.sources(settings)
         for name in names:
             make_tables(SourceRun(settings, declared[f"library/{Path(name).name}"], lambda: embedder))
-        self.layout.current.write_text("damaged")  # so the next publication builds the stores from all tables
+        self.layout.current.write_text("damaged")  # so that the next publication rebuilds the stores from all tables
         index(settings, self.edited, embedder)
         while maintenance.bring_up_to_date(self.layout):
             pass
 
     def grow_chunks(self, number: int) -> None:
-        """Publish copies of real chunks as further sources, without graphs, until there are so many chunks."""
+        """Publish copies of real chunks as sources without graphs, up to the given number of chunks."""
         embedder = StaticEmbedder()
         present = _chunks_of(self.generation())
         if present >= number:
@@ -118,7 +118,7 @@ class Project:
             present = _chunks_of(self.generation())
 
     def edits(self) -> Iterator[str]:
-        """Add a line with a new word to one file after the other, and give the word."""
+        """Add a line with a new word to one file after another, and yield the word."""
         listed = subprocess.run(["git", "ls-files"], cwd=self.clone, check=True, capture_output=True, text=True).stdout
         files = [name for name in listed.splitlines() if Path(name).suffix in _SUFFIXES]
         random.Random(0).shuffle(files)
@@ -133,7 +133,7 @@ class Project:
 
 
 def make_tables(run: SourceRun) -> None:
-    """Do all stages of a run but the last, which publishes."""
+    """Run all stages except the last, which publishes."""
     run_stages(run, is_complete=True, selected=[stage.name for stage in stages()[:-1]])
 
 
@@ -146,7 +146,7 @@ def _table(kind: str, place: str) -> str:
 
 
 def _files(repositories: Sequence[Path], first: int) -> Iterator[Path]:
-    """Files of repositories in an order that stays the same, over and over."""
+    """Yield files of repositories in a reproducible order, repeatedly."""
     found = [
         path
         for repository in repositories
@@ -166,7 +166,7 @@ def _write_library(folder: Path, files: Sequence[Path]) -> None:
 
 
 def _real_chunks(repositories: Sequence[Path], embedder: StaticEmbedder) -> tuple[pa.Table, pa.Table]:
-    """So many chunks of the repositories as a copy has, and their vectors."""
+    """Return real chunks of the repositories with their vectors, as many as a copy has."""
     found: list[pa.Table] = []
     for repository in repositories:
         source = Source(f"library/{repository.name}", "library", repository.name, repository)
@@ -178,7 +178,7 @@ def _real_chunks(repositories: Sequence[Path], embedder: StaticEmbedder) -> tupl
 
 
 def _copied(key: str, chunks: pa.Table, vectors: pa.Table, layout: Layout) -> SourceRows:
-    """Chunks and their vectors as those of another source."""
+    """Return chunks and their vectors for another source."""
     ids = [chunk_id(key, one, 0) for one in chunks["chunk_id"].to_pylist()]
     chunks = _set(_set(chunks, "source", [key] * len(ids)), "chunk_id", ids)
     chunks = with_row_hashes(_set(chunks, "parent_chunk", [None] * len(ids)))

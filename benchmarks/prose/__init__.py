@@ -1,1 +1,1 @@
-"""Is any prose lost, is any markup left?"""
+"""Lost prose and remaining markup in loaded documents."""

@@ -1,10 +1,11 @@
-"""Is any prose lost, is any markup left? prose FOLDER... [--format LOADER]... [--differences N].
+"""Measure lost prose and remaining markup in loaded documents.
 
-Each document of a folder that discovery would index is loaded, and the words of its blocks are compared with those of
-its source, as multisets. Words are runs of letters and digits. The source is read here without a parser, line by line;
-what that leaves out on purpose stands beside its rule in `rst.py`, `mdx.py`, `pages.py`.
-A word that only the source has is lost; one that only the blocks have is noise, and so is each mark of the format that
-stands outside code.
+    python -m benchmarks.prose FOLDER... [--format LOADER]... [--differences N]
+
+Each document of a folder that discovery would index is loaded. The words of its blocks are compared with those of its
+source, as multisets; words are runs of letters and digits. Here the source is read line by line, without a parser; each
+rule in `rst.py`, `mdx.py` and `pages.py` documents the text that it excludes. A word that only the source has is lost.
+A word that only the blocks have is noise, and so is each mark of the format outside code.
 """
 
 import argparse
@@ -41,16 +42,16 @@ _MARKUP = {
     ),
 }
 _CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
-# What loaders write themselves: the languages of fences, the numbers of HTML's items.
+# Text that loaders add: the languages of fences, and the numbers of items in HTML.
 _FENCE = re.compile(r"^`{3,}.*")
 _ITEM_NUMBER = re.compile(r"^\s*\d+\. ")
-_ABOUT_MARKUP = "rst:directive"  # what begins the description of a directive, whose name is markup
+_ABOUT_MARKUP = "rst:directive"  # the start of a directive's description, whose name is markup
 _SHOWN_CHARACTERS = 160
 
 
 @dataclass(slots=True)
 class Tally:
-    """The sums over the documents of one format."""
+    """The totals of the documents in one format."""
 
     pages: int = 0
     words: int = 0
@@ -63,14 +64,14 @@ class Tally:
     differences: list[str] = field(default_factory=list)
 
     def columns(self) -> tuple[object, ...]:
-        """What a row shows."""
+        """Return the cells of the row."""
         share = f"{self.lost / max(self.words, 1):.3%}"
         speed = f"{self.characters / 1e6 / self.seconds:.2f}"
         return self.pages, self.words, self.lost, share, self.noise, self.pages_with_loss, self.as_text, speed
 
 
 def compare(text: str, path: str, loader: str, tally: Tally) -> None:
-    """Load one document and add what was found to the tally."""
+    """Load a document and add the results to the totals."""
     started = time.perf_counter()
     document = load_document(text, path, loader)
     tally.seconds += time.perf_counter() - started
@@ -99,14 +100,14 @@ def _count(lines: Sequence[Line]) -> Counter[str]:
 
 
 def _shown(block: Block, loader: str) -> str:
-    """The text of a block without what its loader adds."""
+    """Return the text of a block without its loader's additions."""
     if loader == "html" and block.kind == "item":
         return _ITEM_NUMBER.sub("", block.text)
     return _FENCE.sub("", block.text) if loader in {"rst", "html", "notebook"} and block.kind == "code" else block.text
 
 
 def _marks(blocks: Sequence[Block], loader: str) -> Iterator[Line]:
-    """Marks of the format that are left outside code, with what is around them."""
+    """Yield marks of the format outside code, with their context."""
     pattern = _MARKUP.get(loader)
     for block in blocks if pattern else ():
         if block.kind not in {"code", "front_matter"} and not block.text.startswith(_ABOUT_MARKUP):
@@ -116,7 +117,7 @@ def _marks(blocks: Sequence[Block], loader: str) -> Iterator[Line]:
 
 
 def _places(what: str, words: Counter[str], lines: Sequence[Line]) -> Iterator[str]:
-    """Lines in which the words stand, those with most of them first."""
+    """Return lines with these words, those with the most first."""
     left = Counter(words)
     for number, line in sorted(lines, key=lambda line: -len(words.keys() & _WORD.findall(line[1]))):
         found = Counter(_WORD.findall(line)) & left
@@ -126,7 +127,7 @@ def _places(what: str, words: Counter[str], lines: Sequence[Line]) -> Iterator[s
 
 
 def measure(folder: Path, loaders: Sequence[str]) -> dict[str, Tally]:
-    """All documents of a folder, by loader."""
+    """Compare all documents of a folder, by loader."""
     files = discover(Source(f"library/{folder.name}", "library", folder.name, folder, include_code=False))
     tallies: dict[str, Tally] = {}
     for row in files.select(["path", "loader", "skipped_reason"]).to_pylist():
@@ -138,11 +139,11 @@ def measure(folder: Path, loaders: Sequence[str]) -> dict[str, Tally]:
 
 
 def main() -> None:
-    """Print a row a folder and format."""
+    """Print a row for each folder and format."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--format", action="append", default=[], help="rst, mdx, markdown, html, ...; all without")
-    parser.add_argument("--differences", type=int, default=0, metavar="N", help="print so many examples a row")
+    parser.add_argument("--format", action="append", default=[], help="rst, mdx, markdown, html, ...; default: all")
+    parser.add_argument("--differences", type=int, default=0, metavar="N", help="print N examples for each row")
     arguments = parser.parse_args()
     row = "{:<40}{:<10}{:>6}{:>9}{:>6}{:>9}{:>6}{:>10}{:>8}{:>7}"
     print(row.format("folder", "format", "pages", "words", "lost", "share", "noise", "with loss", "as text", "MB/s"))

@@ -1,10 +1,10 @@
-"""What a reader of a source gives."""
+"""Lines of a source with the text that the blocks should contain."""
 
 from collections.abc import Iterable
 
-Line = tuple[int, str]  # its number, 1-based, and what of it must be found in the blocks
+Line = tuple[int, str]  # the line number from 1, and the text that the blocks should contain
 
 
 def as_it_is(text: str) -> Iterable[Line]:
-    """All of a text."""
+    """Return all lines unchanged."""
     return enumerate(text.splitlines(), start=1)

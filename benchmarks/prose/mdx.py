@@ -1,4 +1,4 @@
-"""The words of MDX: masks and regular expressions, no parser."""
+"""The words of MDX, extracted with masks and regular expressions instead of a parser."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 def read_mdx(text: str) -> Iterable[Line]:
-    """Code as it is; elsewhere no statements, tags, comments, expressions that name a value."""
+    """Return code unchanged, and other text without statements, tags, comments and value expressions."""
     masked = _masked_fences(text)
     gone = [False] * len(text)
     for pattern in (_COMMENT, _TAG, _FRAGMENT, _MEMBER):
@@ -34,7 +34,7 @@ def read_mdx(text: str) -> Iterable[Line]:
 
 
 def _masked_fences(text: str) -> str:
-    """The text with its code as blanks, character for character."""
+    """Return the text with its code replaced by blanks of the same length."""
     lines, closing = [], ""
     for line in text.split("\n"):
         fence = _FENCE.fullmatch(line)
@@ -53,7 +53,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _statements(masked: str) -> Iterator[tuple[int, int]]:
-    """Imports and exports reach to a blank line at which all their braces are closed."""
+    """Yield imports and exports, which end at a blank line after all their braces are closed."""
     offset, start, depth = 0, None, 0
     for line in [*masked.split("\n"), ""]:
         if (

@@ -21,7 +21,7 @@ _INLINE_TAG = re.compile(
 
 
 def read_html(text: str) -> Iterable[Line]:
-    """The main part of a page without its furniture."""
+    """Return the main part of a page, without navigation."""
     main = _MAIN.search(text)
     shown = main[0] if main else _OUTSIDE_MAIN.sub("", text)
     shown = _HTML_TAG.sub(" ", _INLINE_TAG.sub("", _NEVER_SHOWN.sub(" ", shown)))
@@ -29,7 +29,7 @@ def read_html(text: str) -> Iterable[Line]:
 
 
 def read_notebook(text: str) -> Iterable[Line]:
-    """The sources of its cells; outputs are left out."""
+    """Return the sources of its cells, without outputs."""
     for number, cell in enumerate(json.loads(text)["cells"], start=1):
         for line in "".join(cell["source"]).split("\n"):
             yield number, line

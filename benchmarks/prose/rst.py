@@ -1,4 +1,4 @@
-"""The words of reStructuredText, read line by line and without a parser."""
+"""The words of reStructuredText, extracted line by line without a parser."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -25,29 +25,29 @@ _LITERAL = re.compile(r"(``.*?``|(?<=:math:)`[^`]*`)")
 _SERIES = re.compile(r":(cve|cwe|pep|rfc):(?=`[^`<]*(?:`|$))", re.IGNORECASE)  # their name is part of the text
 _ROLE = re.compile(r"(?<![\w:]):[\w:+.-]*\w:(?=`)|(?<=[^\s`]`):[\w:+.-]*\w:")
 _ADDRESS = re.compile(r"(?<=[^\s`<])\s*(?<!\\)<[^<>`]*>(?=`)")
-_ADDRESS_BEGINS = re.compile(r"\s*(?<!\\)<[^<>`]*$")  # on a line that ends in a link or role
-_ADDRESS_ENDS = re.compile(r"^\s*<?[^<>`]*>(?=`)")  # on a line that begins in one
+_ADDRESS_BEGINS = re.compile(r"\s*(?<!\\)<[^<>`]*$")  # on a line that ends inside a link or role
+_ADDRESS_ENDS = re.compile(r"^\s*<?[^<>`]*>(?=`)")  # on a line that starts inside a link or role
 _EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S(?:.*?\S)?)\1(?!\w)")
-_JOINED = re.compile(r"`?\\\s`?")  # white space that only parts markup from a word
+_JOINED = re.compile(r"`?\\\s`?")  # white space that only separates markup from a word
 _ESCAPE = re.compile(r"\\(\s|.)")
 
-# Their content is text as it stands; of the first ones, the argument is a language.
+# Their content is literal text; the argument of the first group is a language.
 _CODE = words("code code-block input ipython output raw sourcecode")
 _VERBATIM = words(
     "parsed-literal doctest testcode testoutput testsetup testcleanup prompt blockdiag digraph graph graphviz "
     "jinja math mermaid plantuml productionlist uml tikz plot"
 )
 _LISTINGS = words("autosummary toctree")
-# A list of the page's own titles; data about the page.
+# A list of the page's own headings, or metadata of the page.
 _SILENT = words("contents facet")
-# Their names and arguments say how the page is laid out, or how its source is to be read.
+# Their names and arguments control the layout or the parsing of the page.
 _LAYOUT = words(
     "card-carousel class container contents cssclass default-domain default-role grid grid-item highlight "
     "ifconfig only role rst-class sectnum section-numbering tab-set tabs tabularcolumns target-notes"
 )
-# What they hold speaks for itself without their name.
+# Their content makes sense without their name.
 _NAMELESS = words("compound csv-table glossary hlist list-table meta table")
-# Options that say how a thing looks or works, not what it says.
+# Options for appearance or behavior, not content.
 _LAYOUT_OPTIONS = words(
     "align backlinks class class-body class-card class-container class-content class-item class-label class-title "
     "color columns copyable collapsible delim depth dedent emphasize-lines encoding figclass figwidth force "
@@ -61,13 +61,13 @@ _LAYOUT_OPTIONS = words(
 
 
 def read_rst(text: str) -> Iterable[Line]:
-    """The lines without names of roles and directives, comments, addresses of links, definitions of substitutions."""
+    """Return the lines without names of roles and directives, comments, link targets, and substitution definitions."""
     return _Reader(text).lines()
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The lines indented deeper than a construct, and what is shown of each."""
+    """A block indented deeper than its construct, with a function that returns the visible text of each line."""
 
     indent: int
     show: Callable[[str], str]
@@ -87,18 +87,18 @@ def _title_of_entry(line: str) -> str:
 
 
 class _Reader:
-    """Goes from line to line; knows what the indented block that is open is for, and what the line before left open."""
+    """Reads line by line; tracks the open block and the markup that the previous line left open."""
 
     def __init__(self, text: str) -> None:
         self._text_of_file = text
         self._lines = text.splitlines()
-        self._substituted = dict.fromkeys(_UNICODE.findall(text), "")  # by characters of which few are letters
+        self._substituted = dict.fromkeys(_UNICODE.findall(text), "")  # by characters, few of which are letters
         self._substituted |= {match[1]: match[2] for match in _REPLACE.finditer(text)}
-        self._numbers: dict[int, int] = {}  # of the last items of the open lists, by indentation
+        self._numbers: dict[int, int] = {}  # of the last items in open lists, by indentation
         self._block: _Block | None = None
-        self._options: int | None = None  # options of a directive may follow, indented deeper than this
+        self._options: int | None = None  # options of a directive may follow with a deeper indentation
         self._next_is_blank = False
-        self._in_table = False  # the line before is the border of a simple table
+        self._in_table = False  # the previous line is the border of a simple table
         self._in_doctest = False
         self._in_literal = False
         self._in_quotes = False  # in a link or role
@@ -144,7 +144,7 @@ class _Reader:
         return self._inline(self._numbered(line, indent))
 
     def _numbered(self, line: str, indent: int) -> str:
-        """A line with the number that an automatic one stands for."""
+        """Return a line with the number that replaces an automatic one."""
         auto = _AUTO_NUMBER.match(line)
         number = None if auto else _NUMBER.match(line)
         at = auto.end("before") if auto else indent
@@ -165,7 +165,7 @@ class _Reader:
             self._block = _Block(indent, _nothing, is_until_blank=True)
         elif substitution and self._is_unused(substitution):
             return f"{substitution['name']} {self._inline(substitution['text'])}"
-        elif substitution:  # its text is where it is referred to
+        elif substitution:  # its text appears at its references
             self._block = _Block(indent, _nothing)
         elif directive:
             return self._directive(directive["name"].lower(), directive["argument"] or "", indent)

@@ -1,1 +1,1 @@
-"""How good is the first page? Files, passages, each signal's worth, and the spread over repositories."""
+"""Search quality: files, passages, the gain from each signal, and the variation over repositories."""

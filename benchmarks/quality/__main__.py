@@ -1,18 +1,16 @@
-"""How good is the first page? Files, passages, each signal's worth, and the spread over repositories.
+"""Measure search quality: files, passages, the gain from each signal, and the variation over repositories.
 
     python -m benchmarks.quality BENCH CORPORA [--grid] [--plot FILE.svg]
 
-BENCH has `repos.json`, `queries/NAME.json` (questions for files) and `passages/code.csv` and `docs.csv` (questions for
-lines, over one repository); CORPORA holds each repository by name, at its pinned revision. One configuration answers
-all.
+BENCH has `repos.json`, `queries/NAME.json` (questions for files), and `passages/code.csv` and `docs.csv` (questions for
+lines of one repository). CORPORA has each repository by name at its pinned revision. One configuration answers all.
 
-Files are scored by binary NDCG@10 over chunks by file (see `benchmarks/files.py`). Passages by graded NDCG@10: a hit
-that overlaps the lines of targets counts as the best of them, the ideal ranking has each target once, and hits of one
-target count each, as the authors of the set score it; so the value may exceed 1.
+Files are scored by binary NDCG@10 over chunks by file (see `benchmarks/files.py`). Passages are scored by graded
+NDCG@10, as by the authors of the set: a hit that overlaps target lines counts as the best of these targets, the ideal
+ranking has each target once, and each hit of a target counts. The value may therefore exceed 1.
 
-Gains come with their 95 % interval by paired bootstrap over questions. With `--grid`, other values of each weight
-follow, and for each repository what it would score with the value that is best on all others: how much the figures hang
-on the choice.
+Gains have 95 % intervals by paired bootstrap over questions. `--grid` adds other values of each weight and, for each
+repository, its score with the value that is best on all others, which shows how much the results depend on the choice.
 """
 
 import argparse
@@ -24,12 +22,12 @@ from benchmarks.quality.questions import read_questions
 
 
 def main() -> None:
-    """Print the tables, and draw the picture."""
+    """Print the tables, and draw the plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("corpora", type=Path)
-    parser.add_argument("--grid", action="store_true", help="Also other values of each weight.")
-    parser.add_argument("--plot", type=Path, help="Draw a picture of the modes and signals: an SVG file.")
+    parser.add_argument("--grid", action="store_true", help="Also measure other values of each weight.")
+    parser.add_argument("--plot", type=Path, help="Plot the modes and signals as an SVG file.")
     arguments = parser.parse_args()
     whole, without, others = modes(), without_each(), with_others() if arguments.grid else []
     boosted = with_graph()

@@ -1,4 +1,4 @@
-"""What each value and each source of questions is worth to a model that learns an order of files."""
+"""Effect of each value and each source of questions on a model that learns the order of files."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from benchmarks.quality.candidates import VALUES, Asked, Values
 from benchmarks.quality.evaluate import interval
 from benchmarks.quality.models import Learned, Model
 
-PEOPLE = "people"  # the questions that are ordered, in folds of repositories
+PEOPLE = "people"  # human questions, which are ordered in folds of repositories
 HISTORY = ("commit", "issue")
 SOURCES = ("commit", "docstring", "heading", "issue", "symbol")
 _FOLDS = 8
@@ -26,38 +26,38 @@ class Gain:
 
     @classmethod
     def of(cls, after: Values, before: Values) -> "Gain":
-        """What one order gains over another."""
+        """Compute the gain of one order over another."""
         low, high = interval(after - before)
         return cls(float(np.mean(after - before)), low, high)
 
     def __str__(self) -> str:
-        """As it is printed: * where the interval excludes zero."""
+        """Format the gain, with * if the interval excludes zero."""
         return f"{self.mean:+.4f} ({self.low:+.4f} {self.high:+.4f}){'*' if self.low * self.high > 0 else ' '}"
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a model that some questions taught makes of each value: in the order of `VALUES`."""
+    """The importance of each value to a trained model, in the order of `VALUES`."""
 
     model: Model
     taught_by: str
     learned: Learned
-    losses: Sequence[Gain]  # by learning without the value
+    losses: Sequence[Gain]  # of a model trained without the value
 
 
 @dataclass(frozen=True)
 class Study:
-    """Questions to be ordered, and others that teach."""
+    """Questions to order, and questions to train on."""
 
     asked: Sequence[Asked]
     labels: Sequence[Asked]
 
     def as_it_is(self) -> Values:
-        """NDCG of each question by the order that a search gives."""
+        """Return the NDCG of each question in the order of the search."""
         return np.array([one.ndcg(-np.arange(float(len(one.paths)))) for one in self.asked])
 
     def after(self, model: Model, sources: Collection[str], columns: Sequence[int] = _ALL) -> Values:
-        """NDCG of each question by what some sources taught; people's questions are never asked where they taught."""
+        """Return the NDCG of each question after training on sources; human questions never train their own model."""
         labels = self._of(sources)
         if PEOPLE not in sources:
             learned = model.learn(labels, columns)
@@ -73,7 +73,7 @@ class Study:
         return found
 
     def worths(self, model: Model, sources: Collection[str]) -> Worth:
-        """What each value is worth to a model."""
+        """Return the importance of each value to a model."""
         whole = self.after(model, sources)
         losses = [
             Gain.of(self.after(model, sources, [column for column in _ALL if column != without]), whole)
@@ -83,7 +83,7 @@ class Study:
         return Worth(model, " and ".join(sources), model.learn(taught, _ALL), losses)
 
     def count(self, sources: Collection[str]) -> int:
-        """How many questions some sources have."""
+        """Return the number of questions from sources."""
         return len(self._of(sources)) + (len(self.asked) if PEOPLE in sources else 0)
 
     def _of(self, sources: Collection[str]) -> list[Asked]:
@@ -91,9 +91,9 @@ class Study:
 
 
 def print_models(study: Study, models: Sequence[Model], sources: Sequence[Collection[str]]) -> None:
-    """Print what models reach that some sources taught, and which model it was."""
+    """Print the results of models trained on sources, and a hash of each model."""
     before = study.as_it_is()
-    print(f"{'as it is':<40}{before.mean():.4f} over {len(study.asked)} questions")
+    print(f"{'search':<40}{before.mean():.4f} over {len(study.asked)} questions")
     for taught_by in sources:
         for model in models:
             after = study.after(model, taught_by)
@@ -102,12 +102,12 @@ def print_models(study: Study, models: Sequence[Model], sources: Sequence[Collec
 
 
 def print_sources(study: Study, models: Sequence[Model]) -> None:
-    """Print what models reach that each source taught alone, and that all others taught."""
+    """Print the results of models trained on each source alone, and on all others."""
     before = study.as_it_is()
     for model in models:
         whole = study.after(model, SOURCES)
-        print(f"\n{model.name + ', taught by':<34}{'':>8}{'over as it is':>26}{'over all of them':>27}")
-        print(f"{'all of them':<26}{study.count(SOURCES):>8}{whole.mean():>8.4f} {Gain.of(whole, before)}")
+        print(f"\n{model.name + ', trained on':<34}{'':>8}{'over search':>26}{'over all sources':>27}")
+        print(f"{'all sources':<26}{study.count(SOURCES):>8}{whole.mean():>8.4f} {Gain.of(whole, before)}")
         for source in SOURCES:
             others = [other for other in SOURCES if other != source]
             for name, sources in ((f"{source} alone", [source]), (f"all but {source}", others)):
@@ -117,9 +117,9 @@ def print_sources(study: Study, models: Sequence[Model]) -> None:
 
 
 def print_worths(worths: Sequence[Worth]) -> None:
-    """Print what each value is worth to models, and what each loses without it."""
+    """Print the importance of each value to models, and the loss of each model without it."""
     for worth in worths:
-        print(f"\n{worth.model.name}, taught by {worth.taught_by}: {worth.learned.identity}")
+        print(f"\n{worth.model.name}, trained on {worth.taught_by}: {worth.learned.identity}")
         print(f"{'':<26}{worth.model.worth:>34}  without it")
         for at in np.argsort(-np.abs(worth.learned.worth), kind="stable"):
             print(f"{VALUES[at]:<26}{worth.learned.worth[at]:>34.3f}  {worth.losses[at]}")

@@ -1,4 +1,4 @@
-"""The files that a search finds for a question, described by values that an order of them may be learned from."""
+"""The files that a search finds for a question, with values from which an order can be learned."""
 
 import json
 import math
@@ -35,16 +35,16 @@ VALUES = (
     "name",
     "folder",
     "coverage",
-    "files that refer to it",
+    "incoming references",
     "length",
     "depth",
 )
-_FOUND = 75  # hits of a search
+_FOUND = 75  # hits per search
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with the files found for it, best first: `values` has a row for each, of the names in `VALUES`."""
+    """A question with the files found for it, best first; `values` has a row per file, with the columns `VALUES`."""
 
     repository: str
     category: str
@@ -54,23 +54,23 @@ class Asked:
 
     @property
     def is_right(self) -> NDArray[np.bool_]:
-        """Which of the files are asked for."""
+        """Return which files are targets."""
         return np.array([any(is_same_file(path, target) for target in self.targets) for path in self.paths])
 
     def ndcg(self, scores: Values) -> float:
-        """What the order by some scores is worth."""
+        """Return the NDCG of the order by scores."""
         order = np.argsort(-scores, kind="stable")[:TOP]
         return ndcg([self.paths[at] for at in order], self.targets)
 
 
 def ask(questions: Path, corpora: Path, homes: Path, tables: Path | None = None) -> Iterator[Asked]:
-    """Search for each question of a folder, in the repository that its file is named after.
+    """Search for each question of a folder, in the repository with the name of its file.
 
     Args:
         questions: a folder with `NAME.json`.
-        corpora: a folder with the repositories; questions about one that is not there are left out.
-        homes: where their indexes are, or are written.
-        tables: where what was found is read, or is written; nowhere without it.
+        corpora: a folder with the repositories; questions about missing repositories are excluded.
+        homes: a folder for their indexes, which are reused.
+        tables: a folder for search results, which are reused; None disables it.
     """
     for file in sorted(questions.glob("*.json")):
         if not (corpora / file.stem).is_dir():
@@ -103,7 +103,7 @@ def _best_of_files(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _referring(reader: Reader) -> Mapping[str, int]:
-    """How many other files refer to what is in each file."""
+    """Return how many other files refer to each file."""
     places = reader.graph.nodes["path"].to_pylist()
     found: dict[str, set[str]] = defaultdict(set)
     for path, target in zip(reader.graph.edges["path"].to_pylist(), reader.graph.objects.tolist(), strict=True):

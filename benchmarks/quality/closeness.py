@@ -1,10 +1,12 @@
-"""How often is an answer called weak that is none, and how often nonsense? `closeness BENCH CORPORA [--homes FOLDER]`.
+"""Measure the errors of the warning that no result is close.
 
-The questions of BENCH over the repositories of CORPORA are true; names of symbols that are there as well, and both
-with a typing error. Not to be found are: invented words and words of other fields; questions about things that are not
-there; questions about other repositories, of which some have an answer here; questions in other languages. By five
-folds of repositories: the numbers that `search/weights.py` holds are chosen on four, and what they do is counted on the
-fifth. With `--homes`, indexes are kept there, and used the next time.
+    python -m benchmarks.quality.closeness BENCH CORPORA [--homes FOLDER]
+
+True queries are the questions of BENCH over the repositories of CORPORA, names of existing symbols, and both with a
+typo. Absent queries are invented words, words from other fields, and questions about absent topics. Questions about
+other repositories, some of which have an answer, and questions in other languages are unsure. With five folds of
+repositories, the thresholds in `search/weights.py` are chosen on four folds and measured on the fifth. With `--homes`,
+indexes are kept in that folder and reused.
 """
 
 import argparse
@@ -32,19 +34,19 @@ from docindex_dagster.search.relevance import missing_words
 from docindex_dagster.search.weights import Closeness, closeness_of
 from docindex_dagster.stores.reader import Reader, open_reader
 
-TRUE = ("questions", "symbols", "questions with a typing error", "symbols with a typing error")
-ABSENT = ("nonsense", "things that are not there")
+TRUE = ("questions", "symbols", "questions with a typo", "symbols with a typo")
+ABSENT = ("nonsense", "absent topics")
 UNSURE = ("questions about other repositories", "other languages")
 _FOLDS = 5
-_FALSE_ALARMS = 0.015  # of what is true, among those by which the numbers are chosen
+_FALSE_ALARMS = 0.015  # share of true queries with a warning when thresholds are chosen
 _MANY, _SOME, _FEW = 15, 10, 6
-_LONG = 6  # letters of a word that gets a typing error
+_LONG = 6  # minimum length of a word that gets a typo
 _ABSENT = tomllib.loads(Path(__file__).with_name("absent.toml").read_text())
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A query of some kind asked of a repository: the share of its words that occur nowhere, and the best cosine."""
+    """A query for a repository, with the share of its words that occur nowhere, and the best cosine."""
 
     repository: str
     kind: str
@@ -53,11 +55,11 @@ class Measured:
 
 
 def main() -> None:
-    """Print the numbers that all repositories choose, and by kind how many are called weak on held-out ones."""
+    """Print the thresholds chosen by all repositories, and the share of held-out queries with a warning, by kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("corpora", type=Path)
-    parser.add_argument("--homes", type=Path, help="Where indexes are kept.")
+    parser.add_argument("--homes", type=Path, help="Folder to keep indexes in.")
     arguments = parser.parse_args()
     by_repository = defaultdict(list)
     for question in read_questions(arguments.bench):
@@ -69,7 +71,7 @@ def main() -> None:
     chosen = _chosen(measured)
     used = closeness_of(StaticEmbedder().name)
     print(f"chosen by all {len(by_repository)} repositories: {chosen}; in use: {used}")
-    print("Called weak, %: by what other repositories chose, with the cosine and without; by what is in use, likewise")
+    print("Reported weak, %: thresholds of other repositories with and without the cosine; then current thresholds")
     held_out = list(_held_out(measured))
     for kind in (*TRUE, *ABSENT, *UNSURE):
         of_kind = [(one, closeness) for one, closeness in held_out if one.kind == kind]
@@ -98,11 +100,11 @@ def _queries(
     names = sorted({name for name in rows["symbol_name"].to_pylist() if name and len(name) >= _LONG})
     yield from (("questions", text) for text in own)
     yield from (("symbols", name) for name in draw.sample(names, min(_SOME, len(names))))
-    yield from (("questions with a typing error", text) for text in islice(_misspelt(draw, own), _SOME))
-    yield from (("symbols with a typing error", name) for name in islice(_misspelt(draw, names), _FEW))
+    yield from (("questions with a typo", text) for text in islice(_misspelt(draw, own), _SOME))
+    yield from (("symbols with a typo", name) for name in islice(_misspelt(draw, names), _FEW))
     yield from (("nonsense", text) for text in islice(_nonsense(draw), _MANY))
     yield from (
-        ("things that are not there", draw.choice(_ABSENT["questions"]).format(draw.choice(_ABSENT["things"])))
+        ("absent topics", draw.choice(_ABSENT["questions"]).format(draw.choice(_ABSENT["things"])))
         for _ in range(_MANY)
     )
     yield from (("questions about other repositories", text) for text in draw.sample(others, _MANY))
@@ -120,7 +122,7 @@ def _nonsense(draw: random.Random) -> Iterator[str]:
 
 
 def _misspelt(draw: random.Random, texts: Sequence[str]) -> Iterator[str]:
-    """Texts with two letters of one long word exchanged, one lost, or one replaced."""
+    """Return texts with a typo in a long word: two letters exchanged, one lost, or one replaced."""
     for text in draw.sample(list(texts), len(texts)):
         words = [match for match in re.finditer(r"[A-Za-z]+", text) if len(match[0]) >= _LONG]
         if words:
@@ -138,7 +140,7 @@ def _asked(reader: Reader, name: str, kind: str, text: str) -> Measured:
 
 
 def _held_out(measured: Sequence[Measured]) -> Iterator[tuple[Measured, Closeness]]:
-    """Each query with the numbers that were chosen without its repository's fold."""
+    """Return each query with the thresholds chosen without its repository's fold."""
     repositories = sorted({one.repository for one in measured})
     for fold in (set(repositories[first::_FOLDS]) for first in range(_FOLDS)):
         chosen = _chosen([one for one in measured if one.repository not in fold])
@@ -146,9 +148,9 @@ def _held_out(measured: Sequence[Measured]) -> Iterator[tuple[Measured, Closenes
 
 
 def _chosen(measured: Sequence[Measured]) -> Closeness:
-    """Of all lines that so many true ones are beyond, that with the most absent ones beyond it."""
+    """Return the line that most absent queries exceed, among lines that keep the required share of true ones."""
     true, absent = (_points(measured, kinds) for kinds in (TRUE, ABSENT))
-    words = float(np.quantile(true[:, 0], 1 - _FALSE_ALARMS / 2))  # these tell less, and so have to be surer
+    words = float(np.quantile(true[:, 0], 1 - _FALSE_ALARMS / 2))  # less reliable, so stricter
     best = (-1.0, 0.0, 0.0)
     for slope in np.arange(0.5, 4.01, 0.1):
         offset = -float(np.quantile(true[:, 0] - slope * true[:, 1], 1 - _FALSE_ALARMS))
@@ -158,7 +160,7 @@ def _chosen(measured: Sequence[Measured]) -> Closeness:
 
 
 def _points(measured: Sequence[Measured], kinds: Sequence[str]) -> NDArray[np.float64]:
-    """Share and cosine of each query of some kinds: float64 (queries, 2)."""
+    """Return the share and cosine of each query of some kinds: float64 (queries, 2)."""
     return np.array([(one.share, one.cosine) for one in measured if one.kind in kinds])
 
 

@@ -1,4 +1,4 @@
-"""Answering all questions in several ways."""
+"""Answers to all questions with several configurations."""
 
 import tempfile
 from collections import defaultdict
@@ -25,7 +25,7 @@ PLAIN = "plain bm25"
 HYBRID = "hybrid"
 SAMPLES = 10_000
 
-# What takes each signal out.
+# The value that disables each signal.
 NEUTRAL: dict[str, float] = {
     "symbols": 0,
     "headings": 0,
@@ -65,7 +65,7 @@ GRAPH = (0.1, 0.15, 0.2, 0.3)
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A way to answer."""
+    """A search configuration."""
 
     name: str
     mode: Mode = Mode.HYBRID
@@ -75,7 +75,7 @@ class Variation:
 
 
 def modes() -> list[Variation]:
-    """The product as it is, first, and its parts alone."""
+    """Return the default configuration first, then its parts alone."""
     unsignalled = Weights(**NEUTRAL)
     return [
         Variation(HYBRID),
@@ -90,19 +90,19 @@ def modes() -> list[Variation]:
 
 
 def without_each() -> list[Variation]:
-    """Hybrid without each signal; both weights of documents that are not asked for are one."""
+    """Return hybrid without each signal; both weights of unrequested documents are disabled together."""
     both = {name: NEUTRAL[name] for name in ("stray", "fitting")}
     taken_out = {"document": both, **{name: {name: value} for name, value in NEUTRAL.items()}}
     return [Variation(f"- {name}", weights=replace(WEIGHTS, **values)) for name, values in taken_out.items()]
 
 
 def with_graph() -> list[Variation]:
-    """Hybrid with what the graph adds, which it does not do by itself."""
+    """Return hybrid with the graph boost, which is off by default."""
     return [Variation(f"+ graph {weight:g}", weights=replace(WEIGHTS, graph=weight)) for weight in GRAPH]
 
 
 def with_others() -> list[Variation]:
-    """Hybrid with other values of each weight."""
+    """Return hybrid with other values of each weight."""
     return [
         Variation(f"{name} = {value:g}", weights=replace(WEIGHTS, **{name: value}))
         for name, values in GRID.items()
@@ -111,13 +111,13 @@ def with_others() -> list[Variation]:
 
 
 Build = Callable[[Path, Path], Indexed]
-"""Indexes the first folder into the second."""
+"""Function that indexes the first folder into the second."""
 
 
 def evaluate(
     corpora: Path, questions: Sequence[Question], variations: Sequence[Variation], build: Build = index
 ) -> dict[str, list[Scores]]:
-    """The scores of each question, in their order, for each variation and for plain BM25."""
+    """Return the scores of all questions in order, for each configuration and for plain BM25."""
     found: dict[str, dict[int, Scores]] = defaultdict(dict)
     by_repository = defaultdict(list)
     for position, question in enumerate(questions):
@@ -152,7 +152,7 @@ def _answer(reader: Reader, embedder: StaticEmbedder, variation: Variation, ques
 
 
 def interval(differences: np.ndarray) -> tuple[float, float]:
-    """The 95 % interval of the mean of paired differences, by bootstrap."""
+    """Return the 95 % interval of the mean of paired differences, by bootstrap."""
     chosen = np.random.default_rng(0).integers(0, len(differences), (SAMPLES, len(differences)))
     low, high = np.quantile(differences[chosen].mean(axis=1), [0.025, 0.975])
     return float(low), float(high)

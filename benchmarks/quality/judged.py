@@ -1,7 +1,9 @@
-"""At which rank are questions answered whose places were judged by hand? `judged PROJECT [--mode MODE]`.
+"""Print the ranks of manually judged answers.
 
-PROJECT is a folder with a `docindex.toml` in which the repositories of `judged.toml` are indexed, under these names. A
-question is asked of one of them where it has a `source`, else of all. Run it with two versions to compare them.
+    python -m benchmarks.quality.judged PROJECT [--mode MODE]
+
+PROJECT has a `docindex.toml` that indexes the repositories of `judged.toml` under the same names. A question with a
+`source` is asked in that repository, others in all. Run it with two versions of docindex to compare them.
 """
 
 import argparse
@@ -17,7 +19,7 @@ _LOOKED_AT = 50
 
 
 def main() -> None:
-    """Print the rank of each answer, a dash where it is not among the best, and how many come how early."""
+    """Print the rank of each answer, a dash if it is missing, and a summary."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", type=Path)
     parser.add_argument("--mode", type=Mode, choices=list(Mode), default=Mode.HYBRID)
@@ -35,7 +37,7 @@ def main() -> None:
 
 
 def _rank(hits: Sequence[Hit], question: Mapping[str, Any]) -> int | None:
-    """Of the first hit that is in one of the files and has the text, or the heading, that belongs to it."""
+    """Return the rank of the first hit in one of the files with the expected text or heading."""
     for rank, hit in enumerate(hits, start=1):
         text = f"{' '.join(hit.heading_path)}\n{hit.text}"
         if any(hit.path == path and part in text for path, part in question["places"]):

@@ -1,12 +1,14 @@
-"""Does late interaction over static vectors pay? `late BENCH CORPORA [--homes FOLDER]`.
+"""Measure late interaction over static vectors.
 
-MaxSim as in ColBERT (Khattab and Zaharia, SIGIR 2020): for each token of the query the highest cosine with any token of
-a text, weighted by the length of its row times its inverse document frequency in the repository, and summed. It is
-added to the relevance of the candidates of hybrid search as a share of the best among them, times a weight, or replaces
-the cosine of the whole text; then they are ranked as ever.
+    python -m benchmarks.quality.late BENCH CORPORA [--homes FOLDER]
 
-The weight of a repository is the one that is best for files of all others; 0 is one of them. Printed are gains over
-hybrid by that, with their 95 % interval by paired bootstrap, those by each weight, and the CPU time for 50 candidates.
+MaxSim as in ColBERT (Khattab and Zaharia, SIGIR 2020) is the sum, over the query's tokens, of the highest cosine with
+any token of a text. Tokens are weighted by the length of their row times their inverse document frequency in the
+repository. As a share of the best candidate's value, times a weight, it is added to the relevance of hybrid candidates
+or replaces the cosine of the whole text. The normal ranking follows.
+
+Each repository uses the weight that is best on the files of all others; 0 is among the weights. The output has gains
+over hybrid with 95 % intervals by paired bootstrap, gains for each weight, and the CPU time for 50 candidates.
 """
 
 import argparse
@@ -47,8 +49,8 @@ Values = NDArray[np.floating[Any]]
 GRID = (0.1, 0.2, 0.3, 0.5, 1.0)
 _POOL, _RANKED = 100, 75
 _MANY, _FEW = 50, 25  # candidates
-_WINDOW = 60  # words, of which each window has half in common with the next
-_SAME = 0.999  # the cosine of a token with itself, but for rounding
+_WINDOW = 60  # words; each window shares half of them with the next
+_SAME = 0.999  # the cosine of a token with itself, with a tolerance for rounding
 _MODEL = StaticModel(*load_weights())
 _LENGTHS: Values = np.linalg.norm(_MODEL.rows.astype(np.float32), axis=1)
 _DIRECTIONS: Values = _MODEL.rows.astype(np.float32) / np.maximum(_LENGTHS, 1e-9)[:, None]
@@ -56,7 +58,7 @@ _DIRECTIONS: Values = _MODEL.rows.astype(np.float32) / np.maximum(_LENGTHS, 1e-9
 
 @dataclass(slots=True)
 class Asked:
-    """A question with its candidates, best first, and what MaxSim gives each of them, by where it looks."""
+    """A question with its candidates, best first, and their MaxSim values by text variant."""
 
     question: Question
     query: Query
@@ -67,14 +69,14 @@ class Asked:
     cost_s: float = 0.0
 
     def score(self, found: Sequence[Scored]) -> float:
-        """NDCG@10 of candidates with another relevance."""
+        """Return the NDCG@10 of candidates with a changed relevance."""
         ordered = sorted(found, key=lambda item: (-item.score, item.chunk_id))
         best = rank(self.query, ordered, self.rows, TOP, WEIGHTS, wording=self.wording)
         return self.question.score([SimpleNamespace(**self.rows[item.chunk_id]) for item in best]).ndcg
 
 
 def added(name: str, most: int) -> Callable[[Asked, float], Sequence[Scored]]:
-    """Adds MaxSim to the relevance of the first candidates, as a share of the best one's."""
+    """Return a function that adds MaxSim to the relevance of the first candidates, as a share of the best value."""
 
     def change(asked: Asked, weight: float) -> Sequence[Scored]:
         values = np.append(asked.late[name][:most], np.zeros(max(0, len(asked.found) - most), np.float32))
@@ -85,7 +87,7 @@ def added(name: str, most: int) -> Callable[[Asked, float], Sequence[Scored]]:
 
 
 def replaced(asked: Asked, weight: float) -> Sequence[Scored]:
-    """Replaces so much of what the cosine of the whole text adds by what MaxSim would add in its place."""
+    """Return a function that replaces a share of the cosine's contribution with that of MaxSim."""
     ids = [item.chunk_id for item in asked.found]
     ranking = sorted(zip(ids, asked.late["text"].tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))
     shares = {"late": WEIGHTS.vector}
@@ -100,8 +102,8 @@ def replaced(asked: Asked, weight: float) -> Sequence[Scored]:
 VARIANTS: Mapping[str, Callable[[Asked, float], Sequence[Scored]]] = {
     f"text, {_MANY} candidates": added("text", _MANY),
     f"text, {_FEW} candidates": added("text", _FEW),
-    "text, in place of the cosine": replaced,
-    "text, what is not in it literally": added("not literal", _MANY),
+    "text, instead of the cosine": replaced,
+    "text, only tokens without an exact match": added("not literal", _MANY),
     f"best window of {_WINDOW} words": added("window", _MANY),
     "path and symbol": added("names", _MANY),
 }
@@ -112,7 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("corpora", type=Path)
-    parser.add_argument("--homes", type=Path, help="Where indexes are kept.")
+    parser.add_argument("--homes", type=Path, help="Folder to keep indexes in.")
     arguments = parser.parse_args()
     with TemporaryDirectory() as temporary:
         asked = list(_asked(read_questions(arguments.bench), arguments.corpora, arguments.homes or Path(temporary)))
@@ -135,7 +137,7 @@ def main() -> None:
 
 
 def _chosen(asked: Sequence[Asked], tried: Sequence[np.ndarray], is_file: np.ndarray) -> np.ndarray:
-    """What each question scores by the way that is best for files of other repositories."""
+    """Return each question's score with the weight that is best for the files of other repositories."""
     repositories = np.array([one.question.repository for one in asked])
     after = tried[0].copy()
     for repository in sorted(set(repositories)):
@@ -159,7 +161,7 @@ def _asked(questions: Sequence[Question], corpora: Path, homes: Path) -> Iterato
 
 
 def _rarity(reader: Reader) -> Values:
-    """The inverse document frequency of each token in the chunks of an index: shape (vocabulary,)."""
+    """Return the inverse document frequency of each token in the chunks of an index: shape (vocabulary,)."""
     chunks = reader.table.search().select([*COLUMNS]).limit(None).to_arrow()
     frequency = np.bincount(_MODEL.bags(embed_texts(chunks).to_pylist()).tokens, minlength=len(_LENGTHS))
     rarity: Values = np.log1p((chunks.num_rows - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
@@ -167,7 +169,7 @@ def _rarity(reader: Reader) -> Values:
 
 
 def _found(reader: Reader, question: Question) -> Asked:
-    """The candidates that a hybrid search ranks."""
+    """Return the candidates that a hybrid search ranks."""
     query = understand(question.text)
     pool = candidates.Pool(reader, Filters(), _POOL)
     rankings = {
@@ -182,7 +184,7 @@ def _found(reader: Reader, question: Question) -> Asked:
 
 
 def _with_late(asked: Asked, rarity: Values) -> Asked:
-    """A question with the values of its candidates."""
+    """Return a question with the values of its candidates."""
     of_text, of_terms = (_MODEL.bags([text]).tokens for text in (asked.question.text, " ".join(asked.query.terms)))
     tokens = np.intersect1d(of_text, of_terms)  # without function words
     weights = _LENGTHS[tokens] * rarity[tokens]
@@ -208,7 +210,7 @@ def _with_late(asked: Asked, rarity: Values) -> Asked:
 
 
 def _maxima(tokens: NDArray[np.int64], texts: Sequence[str]) -> Values:
-    """The highest cosine, or 0, of each token with those of each text: shape (tokens, texts)."""
+    """Return the highest cosine of each token with the tokens of each text, at least 0: shape (tokens, texts)."""
     bags = _MODEL.bags(texts)
     distinct, places = np.unique(bags.tokens, return_inverse=True)
     cosines = (_DIRECTIONS[tokens] @ _DIRECTIONS[distinct].T)[:, places]
@@ -217,7 +219,7 @@ def _maxima(tokens: NDArray[np.int64], texts: Sequence[str]) -> Values:
 
 
 def _windows(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """Windows over the words of texts, and the position of the text of each."""
+    """Return windows over the words of texts, and the text index of each window."""
     found = words(texts)
     begins = np.searchsorted(found.texts, np.arange(len(texts) + 1))
     windows, owners = [], []

@@ -1,14 +1,16 @@
-"""Would a learned order of files be better? `learned BENCH CORPORA [--labels LABELS CORPORA] [--plot FILE.svg]`.
+"""Measure a learned order of files.
 
-The files that a search finds for a question are described by some values, and a model learns from other questions which
-of them comes first: linear, with the softmax over the files of a question as its loss, or LightGBM's LambdaMART, where
-that is installed. Printed are NDCG@10 by file and the gain over the order that the product gives, with its interval by
-paired bootstrap; then what each value is worth to a model, with a hash of it, and what is lost without the value.
+    python -m benchmarks.quality.learned BENCH CORPORA [--labels LABELS CORPORA] [--plot FILE.svg]
 
-Each of eight folds of repositories is ordered by what the others taught. With `--labels`, all are also ordered by what
-LABELS taught: `NAME.json` with questions as in BENCH, over the repositories of its CORPORA; by commits and issues, and
-by each source (`category`) alone and by all others. With `--homes`, indexes are kept there, and used the next time;
-with `--tables`, what searches found.
+The files found for a question are described by several values, and a model learns their order from other questions. The
+models are linear, with the softmax over the files of a question as the loss, and LightGBM's LambdaMART if installed.
+The output has NDCG@10 by file and the gain over the product's order, with its interval by paired bootstrap. Then it has
+the importance of each value to a model, the loss without it, and a hash of the model.
+
+Each of eight folds of repositories is ordered by models trained on the others. With `--labels`, all are also ordered by
+models trained on LABELS: `NAME.json` with questions as in BENCH, over the repositories of its CORPORA. These models use
+commits and issues, each source (`category`) alone, and all other sources. `--homes` keeps indexes in a folder for
+reuse, and `--tables` keeps search results.
 """
 
 import argparse
@@ -24,14 +26,14 @@ from benchmarks.quality.models import models
 
 
 def main() -> None:
-    """Print what models reach, and what values and sources are worth to them."""
+    """Print the results of models, and the importance of values and sources."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("corpora", type=Path)
     parser.add_argument("--labels", type=Path, nargs=2, metavar=("LABELS", "CORPORA"))
-    parser.add_argument("--homes", type=Path, help="Where indexes are kept.")
-    parser.add_argument("--tables", type=Path, help="Where what searches found is kept.")
-    parser.add_argument("--plot", type=Path, help="Draw what models learned: an SVG file.")
+    parser.add_argument("--homes", type=Path, help="Folder to keep indexes in.")
+    parser.add_argument("--tables", type=Path, help="Folder to keep search results in.")
+    parser.add_argument("--plot", type=Path, help="Plot the learned importance as an SVG file.")
     arguments = parser.parse_args()
     with TemporaryDirectory() as temporary:
         study = _study(arguments, arguments.homes or Path(temporary))
@@ -60,7 +62,7 @@ def _study(arguments: argparse.Namespace, homes: Path) -> Study:
 
 
 def _report_cost(done: str) -> None:
-    """Say what it took so far, apart from the figures, which are the same each time."""
+    """Print the cost so far, apart from the reproducible results."""
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     sys.stderr.write(f"{done}: {sum(os.times()[:4]):.0f} s of CPU time, {memory:.0f} MiB\n")
 

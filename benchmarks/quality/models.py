@@ -1,4 +1,4 @@
-"""Models that learn an order of files from their values: linear, and LightGBM's LambdaMART."""
+"""Models that learn the order of files from their values: linear, and LightGBM's LambdaMART."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -10,14 +10,14 @@ import numpy as np
 
 from benchmarks.quality.candidates import Asked, Values
 
-_PENALTY = 10.0  # of large weights
+_PENALTY = 10.0  # penalty of large weights
 _TREES = {"learning_rate": 0.05, "num_leaves": 6, "min_data_in_leaf": 100, "lambda_l2": 10.0, "feature_fraction": 0.4}
 _ROUNDS = 100
 _FIXED = {
     "objective": "lambdarank",
     "seed": 0,
     "deterministic": True,
-    "force_row_wise": True,  # or the faster way is chosen, which is not always the same
+    "force_row_wise": True,  # otherwise LightGBM chooses the faster method, which may vary
     "num_threads": 1,
     "verbose": -1,
 }
@@ -25,20 +25,20 @@ _FIXED = {
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a model learned."""
+    """A trained model."""
 
     order: Callable[[Values], Values]  # scores of files by their values
-    worth: Values  # of each value to the model
-    text: str  # of all of it
+    worth: Values  # importance of each value to the model
+    text: str  # serialized model
 
     @property
     def identity(self) -> str:
-        """The same for the same model."""
+        """A hash that is equal for equal models."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
 class Model(NamedTuple):
-    """A way to learn, from questions and the columns of their values, and what the worth of a value is to it."""
+    """A function that trains on questions and columns of their values, with the meaning of its importance."""
 
     name: str
     learn: Callable[[Sequence[Asked], Sequence[int]], Learned]
@@ -46,13 +46,13 @@ class Model(NamedTuple):
 
 
 def models() -> list[Model]:
-    """The models that are installed."""
-    found = [Model("linear", linear, "weight for each standard deviation")]
-    return [*found, Model("LambdaMART", trees, "share of what splits gain")] if find_spec("lightgbm") else found
+    """Return the installed models."""
+    found = [Model("linear", linear, "weight per standard deviation")]
+    return [*found, Model("LambdaMART", trees, "share of the gain of splits")] if find_spec("lightgbm") else found
 
 
 def linear(taught: Sequence[Asked], columns: Sequence[int]) -> Learned:
-    """A weighted sum, under whose weights right files have the largest share of the softmax over a question's files."""
+    """Learn a weighted sum that maximizes the softmax share of a question's target files."""
     from scipy.optimize import minimize
 
     used = [(one.values[:, columns], one.is_right) for one in taught]
@@ -78,7 +78,7 @@ def linear(taught: Sequence[Asked], columns: Sequence[int]) -> Learned:
 
 
 def trees(taught: Sequence[Asked], columns: Sequence[int]) -> Learned:
-    """Trees by gradient boosting, as LightGBM ranks."""
+    """Learn gradient-boosted trees with LightGBM's ranking objective."""
     import lightgbm
 
     rows = np.concatenate([one.values[:, columns] for one in taught])

@@ -1,6 +1,6 @@
-"""What everything is compared with: BM25 over the terms of the same chunks, and nothing else.
+"""Baseline: BM25 over the terms of the same chunks.
 
-One field, no stems, no words left out of the question, no ranking after it; identifiers are split as in our own index.
+It has one field, without stems, stop words or later ranking. Identifiers are split as in the index.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from docindex_dagster.stores.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a chunk is."""
+    """The position of a chunk."""
 
     path: str
     start_line: int
@@ -22,7 +22,7 @@ class Span:
 
 
 def plain_bm25(reader: Reader) -> Callable[[str, int], list[Span]]:
-    """A search in memory over the chunks of a generation: the best places, as many as are asked for."""
+    """Return an in-memory search over the chunks of a generation, which returns the best positions."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
     builder.add_unsigned_field("position", stored=True)

@@ -1,6 +1,6 @@
-"""A picture of what was measured: the modes beside plain BM25, and what each signal gains.
+"""Plot of the modes, with plain BM25 for comparison, and of the gain from each signal.
 
-It needs the extra `bench`.
+Requires the extra `bench`.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ _SHOWN = (PLAIN, "vector", "bm25", HYBRID)
 
 
 def plot(results: Results, file: Path) -> None:
-    """Write it as SVG."""
+    """Write the plot as SVG."""
     figure = Figure(figsize=(11, 4.6), layout="tight")
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": (4, 7)})
     for at, (column, colour) in enumerate(zip(SETS, _COLOURS, strict=True)):
@@ -37,8 +37,8 @@ def plot(results: Results, file: Path) -> None:
     right.axvline(0, color="#888888", linewidth=0.8)
     right.set_yticks(range(len(NEUTRAL)), list(NEUTRAL))
     right.invert_yaxis()
-    right.set_xlabel("what hybrid gains by each signal: NDCG@10, with 95 % intervals")
+    right.set_xlabel("gain of hybrid from each signal: NDCG@10, with 95 % intervals")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    rcParams["svg.hashsalt"] = "docindex"  # the same figures, the same file
+    rcParams["svg.hashsalt"] = "docindex"  # reproducible output
     figure.savefig(file, metadata={"Date": None})

@@ -1,6 +1,6 @@
-"""A picture of what models learned: what each value is worth to them, and what is lost without it.
+"""Plot of the importance of each value to learned models, and of the loss without it.
 
-It needs the extra `bench`.
+Requires the extra `bench`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _COLOURS = ("#3b6fb6", "#d98032")
 
 
 def plot(worths: Sequence[Worth], file: Path) -> None:
-    """Write it as SVG: two columns for each model, and a colour for each set of questions that taught it."""
+    """Write the plot as SVG, with two columns for each model and a color for each training set."""
     names = list(dict.fromkeys(worth.model.name for worth in worths))
     figure = Figure(figsize=(13, 4.8), layout="tight")
     axes = np.atleast_1d(figure.subplots(1, 2 * len(names), sharey=True))
@@ -26,7 +26,7 @@ def plot(worths: Sequence[Worth], file: Path) -> None:
         for number, worth in enumerate(worth for worth in worths if worth.model.name == name):
             rows = np.arange(len(VALUES)) + (number - 0.5) * 0.38
             colour = _COLOURS[number]
-            drawn.barh(rows, worth.learned.worth, 0.36, color=colour, label=f"taught by {worth.taught_by}")
+            drawn.barh(rows, worth.learned.worth, 0.36, color=colour, label=f"trained on {worth.taught_by}")
             middle = np.array([loss.mean for loss in worth.losses])
             reach = np.abs(np.array([(loss.low, loss.high) for loss in worth.losses]).T - middle)
             lost.errorbar(middle, rows, xerr=reach, fmt="o", markersize=4, linewidth=1.2, color=colour)
@@ -40,5 +40,5 @@ def plot(worths: Sequence[Worth], file: Path) -> None:
     axes[-2].legend(frameon=False, fontsize=8, loc="lower right")
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
-    rcParams["svg.hashsalt"] = "docindex"  # the same figures, the same file
+    rcParams["svg.hashsalt"] = "docindex"  # reproducible output
     figure.savefig(file, metadata={"Date": None})

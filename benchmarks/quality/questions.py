@@ -1,4 +1,4 @@
-"""Questions with labels, and how an answer to one is scored."""
+"""Questions with labels, and scores of answers."""
 
 import csv
 import json
@@ -17,24 +17,24 @@ _HIT_AT = 5
 
 
 class Place(Protocol):
-    """Where a result is."""
+    """The position of a result."""
 
     @property
     def path(self) -> str:
-        """Of the file."""
+        """Path of the file."""
 
     @property
     def start_line(self) -> int:
-        """The first, from 1."""
+        """First line, from 1."""
 
     @property
     def end_line(self) -> int:
-        """The last, inclusive."""
+        """Last line, inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of one answer: NDCG@10, the reciprocal rank of the first hit, and whether there is one among the first five."""
+    """Scores of an answer: NDCG@10, the reciprocal rank of the first hit, and whether one is among the first five."""
 
     ndcg: float
     mrr: float
@@ -43,7 +43,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the columns of the tables that it counts in, and how an answer to it is scored."""
+    """A question, the columns of its tables, and a function that scores an answer."""
 
     text: str
     columns: tuple[str, ...]
@@ -53,7 +53,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Lines that answer a question, and how well: 2 or 1."""
+    """Lines that answer a question, with a grade of 2 or 1."""
 
     path: str
     first: int
@@ -62,18 +62,18 @@ class Passage:
 
     @classmethod
     def of(cls, text: str) -> "Passage":
-        """Read `path:first-last:grade`."""
+        """Parse `path:first-last:grade`."""
         path, lines, grade = text.rsplit(":", 2)
         first, last = lines.split("-")
         return cls(path, int(first), int(last), int(grade))
 
     def meets(self, place: Place) -> bool:
-        """Whether they have a line in common."""
+        """Return whether the line ranges overlap."""
         return self.path == place.path and self.first <= place.end_line and place.start_line <= self.last
 
 
 def read_questions(bench: Path) -> list[Question]:
-    """All questions, those for files first."""
+    """Return all questions, those for files first."""
     repositories: list[dict[str, Any]] = json.loads((bench / "repos.json").read_text())
     languages = {repository["name"]: repository["language"] for repository in repositories}
     found = []

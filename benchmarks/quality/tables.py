@@ -1,4 +1,4 @@
-"""Printing what was measured."""
+"""Tables of results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from benchmarks.quality.questions import CATEGORIES, SETS, Question, Scores
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The scores of all questions, in their order, by the name of the way to answer."""
+    """The scores of all questions in order, by name of the configuration."""
 
     questions: Sequence[Question]
     scores: Mapping[str, Sequence[Scores]]
 
     def values(self, name: str, measure: str = "ndcg") -> np.ndarray:
-        """One measure of one way, for each question."""
+        """Return one measure of a configuration for each question."""
         return np.array([getattr(scores, measure) for scores in self.scores[name]])
 
     def members(self, column: str) -> np.ndarray:
-        """Which questions count in a column."""
+        """Return which questions count in a column."""
         return np.array([column in question.columns for question in self.questions])
 
     def gain(self, name: str, over: str, column: str) -> tuple[float, float, float]:
-        """What one way gains over another on a column, with the 95 % interval of that."""
+        """Return the gain of one configuration over another in a column, with its 95 % interval."""
         differences = (self.values(name) - self.values(over))[self.members(column)]
         return float(differences.mean()), *interval(differences)
 
     def languages(self) -> list[str]:
-        """The languages of the questions for files."""
+        """Return the languages of the questions for files."""
         found = {name for question in self.questions for name in question.columns}
         return sorted(found - {*SETS, *CATEGORIES})
 
@@ -45,7 +45,7 @@ def means(results: Results, names: Sequence[str]) -> None:
 
 
 def passages(results: Results, names: Sequence[str]) -> None:
-    """Print the other measures that are usual for passages."""
+    """Print the other common measures for passages."""
     measures = [(column, measure) for column in ("code", "docs") for measure in ("mrr", "hit_at_5")]
     print(f"\n{'passages':<28}" + "".join(f"{' '.join(pair):>16}" for pair in measures))
     for name in names:
@@ -54,7 +54,7 @@ def passages(results: Results, names: Sequence[str]) -> None:
 
 
 def gains(results: Results, names: Sequence[str], over: str) -> None:
-    """Print what each way gains over one, with its 95 % interval by paired bootstrap; * where that excludes zero."""
+    """Print the gain of each configuration with its 95 % interval by paired bootstrap; * if it excludes zero."""
     print(f"\n{'gain over ' + over:<28}" + "".join(f"{column:>28}" for column in SETS))
     for name in names:
         cells = []
@@ -65,7 +65,7 @@ def gains(results: Results, names: Sequence[str], over: str) -> None:
 
 
 def by_column(results: Results, name: str, over: str) -> None:
-    """Print what one way gains over another by set, category and language, with its interval; * as in `gains`."""
+    """Print the gain of one configuration by set, category and language, with its interval; * as in `gains`."""
     print(f"\n{name + ' over ' + over:<28}")
     for column in (*SETS, *CATEGORIES, *results.languages()):
         mean, low, high = results.gain(name, over, column)
@@ -74,17 +74,15 @@ def by_column(results: Results, name: str, over: str) -> None:
 
 
 def leave_one_out(results: Results, names: Sequence[str]) -> None:
-    """Print, for each repository with questions for files, what it scores with the values that are best on all others.
+    """Print each repository's score with the values that are best on all others, then the same by language.
 
-    Then the same by language.
-
-    Best is the mean of the three sets. The questions for passages, which are of one repository, are always in the rest.
-    The first name is the configuration as it is.
+    The best values have the highest mean of the three sets. Questions for passages, which are about one repository, are
+    always in the rest. The first name is the current configuration.
     """
     repositories = np.array([question.repository for question in results.questions])
     sets = [results.members(column) for column in SETS]
     values = {name: results.values(name) for name in names}
-    print(f"\n{'left out':<14}{'as it is':>10}{'chosen by the others':>22}")
+    print(f"\n{'left out':<14}{'current':>10}{'best for the others':>22}")
     changes = []
     held_out = values[names[0]].copy()
     for repository in sorted(set(repositories[sets[0]])):

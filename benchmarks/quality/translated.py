@@ -1,12 +1,15 @@
-"""Finding pages in Chinese, Japanese, Korean and Thai: python -m benchmarks.quality.translated FOLDER.
+"""Measure search in Chinese, Japanese, Korean and Thai pages.
 
-FOLDER holds the translated documentation that `translated.json` asks about, a folder for each language: `zh`, `ja` and
-`ko` of fastapi/fastapi (the files in `docs/LANGUAGE/docs`), and `th` of MicrosoftDocs/Dynamics-365-Operations.th-th (of
-`articles`: `finance/fixed-assets`, `finance/cash-bank-management`, `supply-chain/inventory`,
-`supply-chain/procurement`). The questions are ours, as a speaker would ask them.
+    python -m benchmarks.quality.translated FOLDER
 
-Prints, for each language and mode, the share of questions for which a page that answers is among the first three, and
-for which how many a warning says that nothing is close.
+FOLDER has the translated documentation for the questions in `translated.json`, with a folder for each language: `zh`,
+`ja` and `ko` from fastapi/fastapi (the files in `docs/LANGUAGE/docs`), and `th` from
+MicrosoftDocs/Dynamics-365-Operations.th-th (in `articles`: `finance/fixed-assets`, `finance/cash-bank-management`,
+`supply-chain/inventory`, `supply-chain/procurement`). The questions are written for this benchmark in the words of a
+native speaker.
+
+For each language and mode, the output has the share of questions with a correct page among the first three, and the
+share with a warning that no result is close.
 """
 
 import argparse
@@ -26,13 +29,13 @@ _TOP = 3
 
 
 def main() -> None:
-    """Print a table: a row for each language."""
+    """Print a table with a row for each language."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--misses", action="store_true", help="print what was found instead")
+    parser.add_argument("--misses", action="store_true", help="print the wrong results")
     arguments = parser.parse_args()
     questions = json.loads(_QUESTIONS.read_text(encoding="utf-8"))
-    print("| language | pages | by words | hybrid | doubted |\n|---|---|---|---|---|")
+    print("| language | pages | bm25 | hybrid | reported weak |\n|---|---|---|---|---|")
     for language in sorted({question["language"] for question in questions}):
         asked = [question for question in questions if question["language"] == language]
         with tempfile.TemporaryDirectory() as home:
@@ -44,7 +47,7 @@ def main() -> None:
 
 
 def _measured(reader: Reader, questions: list[dict[str, Any]], *, show_misses: bool) -> tuple[int, int, int]:
-    """How many questions are answered by words and hybrid, and how many answers are doubted."""
+    """Return the number of questions answered in `bm25` and hybrid modes, and the number of warnings."""
     hits = dict.fromkeys((Mode.BM25, Mode.HYBRID), 0)
     doubts: list[str] = []
     for question in questions:
