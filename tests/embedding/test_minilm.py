@@ -71,7 +71,9 @@ def texts() -> list[str]:
     """Fifty: code and prose, a line or a whole file, and what is rare."""
     files = sorted((REPOSITORY / "tests" / "fixtures" / "code").iterdir())
     code = [file.read_text() for file in files if file.suffix != ".outline"]
-    prose = [line for line in (REPOSITORY / "docs" / "explanation" / "security.md").read_text().splitlines() if line.strip()]
+    prose = [
+        line for line in (REPOSITORY / "docs" / "explanation" / "security.md").read_text().splitlines() if line.strip()
+    ]
     rare = ["", " \n", "x", "漢字とかな", "naïve café ☕", "a" * 3000, "0 1 2 3 " * 400]
     found = [*rare, *code[:20], *prose][:50]
     assert len(set(found)) == 50
