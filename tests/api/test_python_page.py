@@ -1,4 +1,4 @@
-"""docs/python.md is true: its examples run, one after another, and print what the page says."""
+"""The examples of docs/how-to/search-from-python.md run one after another, and print what the page shows."""
 
 import re
 from importlib.util import find_spec
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "search-from-python.md"
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<printed>.*?)```", re.DOTALL)
 
 

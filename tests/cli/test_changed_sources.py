@@ -179,7 +179,7 @@ def test_where_git_has_no_time_to_list_new_files_the_changed_ones_are_named(run,
 
     warned = " ".join(run("search", QUERY).err.split())
 
-    assert "manual has changed since it was indexed (changed: pump.py):" in warned
+    assert "manual has changed since it was indexed (changed: pump.py)." in warned
 
 
 def test_a_program_is_warned(run_indexed):

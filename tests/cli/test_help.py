@@ -44,7 +44,7 @@ def test_words_choose_sections_by_their_headings(run):
 
 @pytest.mark.parametrize("topic", ["settings", "sources"])
 def test_a_topic_may_be_called_as_users_call_it(run, topic):
-    assert run("help", topic).out.startswith("# Configuration")
+    assert run("help", topic).out.startswith("# Settings")
 
 
 @pytest.mark.parametrize(

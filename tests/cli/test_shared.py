@@ -114,7 +114,7 @@ def test_prune_looks_into_the_object_store(run: Run) -> None:
     for options in (("--dry-run",), ()):
         done = run("prune", *options)
         assert done.code == 0, done.err
-        assert "in the object store: 0 objects" in done.out
+        assert "0 objects in the object store" in done.out
     assert json.loads(run("prune", "--json").out)["objects"] == []
 
 

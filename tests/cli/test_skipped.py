@@ -53,7 +53,7 @@ def test_json_lists_all(indexed):
 
 def test_a_source_that_skips_nothing_says_so(run):
     run("index", "manual")
-    assert run("status", "--skipped", "manual").out == "no file of library/manual is skipped\n"
+    assert run("status", "--skipped", "manual").out == "library/manual has no skipped files\n"
 
 
 def test_a_source_that_is_not_known_or_not_indexed_is_an_error(run):

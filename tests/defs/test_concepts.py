@@ -38,7 +38,7 @@ def test_the_graph_is_complete_and_a_second_run_asks_nothing(conceptual, llm):
 
 
 @pytest.mark.parametrize(
-    ("how", "why"), [({"status": 500}, "answered 500"), ({"write": lambda _: "nonsense"}, "cannot be used")]
+    ("how", "why"), [({"status": 500}, "answered 500"), ({"write": lambda _: "nonsense"}, "unusable answer")]
 )
 def test_a_failing_llm_is_a_warning(conceptual, llm, how, why):
     for name, value in how.items():

@@ -77,7 +77,7 @@ def test_an_endpoint_that_is_named_anew_is_used_once_the_index_was_brought_up_to
         _configure(project, section)
         settings = load_settings(project)
 
-        assert f"vectors of openai/m/8 from {api.url}, the settings name {other.url}" in _ask(settings)[1]
+        assert f"vectors of openai/m/8 from {api.url}, but the settings name {other.url}" in _ask(settings)[1]
         assert other.requests == []
 
         assert not is_current(settings, registry.find(settings, "one"))

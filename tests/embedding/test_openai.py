@@ -1,11 +1,10 @@
 """The provider `openai` against a real server: what is asked, within which limits, and what follows from each failure.
 
-The rows of the table in docs/embedders.md, “What a failing API does”, are the tests of this module.
+The rows of the table in docs/how-to/use-another-embedding-model.md, “When the API fails”, are tests of this module.
 """
 
 import json
 import logging
-import re
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -273,7 +272,7 @@ def test_a_redirect_is_not_followed(api):
     assert len(api.requests) == 1
 
 
-# What a failing API does: as in docs/embedders.md.
+# Failures of the API, as in docs/how-to/use-another-embedding-model.md.
 
 
 def test_429_is_asked_again_with_longer_and_longer_waits(api):
@@ -490,15 +489,49 @@ def test_a_search_does_not_wait_long_for_its_query(api, fault):
     assert len(api.requests) <= 2
 
 
+FAILURES = {
+    "429": ("test_429_is_asked_again_with_longer_and_longer_waits",),
+    "429 with `Retry-After`": (
+        "test_429_with_retry_after_waits_so_long",
+        "test_429_with_a_very_long_retry_after_ends_the_run_and_says_so",
+    ),
+    "429 for an exhausted quota": ("test_429_for_a_quota_that_is_used_up_is_not_asked_again",),
+    "408, 409, 5xx": (
+        "test_a_passing_failure_is_survived_and_a_lasting_one_names_the_place_the_status_and_what_to_do",
+    ),
+    "no answer": (
+        "test_no_answer_in_time_is_asked_again",
+        "test_an_answer_that_drips_is_not_waited_for",
+        "test_a_connection_that_is_reset_is_asked_again",
+        "test_an_unreachable_server_is_reported",
+    ),
+    "401, 403, 404": (
+        "test_a_wrong_key_ends_the_run_at_once_and_is_not_shown",
+        "test_an_unknown_model_or_path_ends_the_run_at_once",
+    ),
+    "a redirect": ("test_a_redirect_is_not_followed",),
+    "vectors of another dimension": ("test_vectors_of_another_dimension_end_the_run_and_say_what_to_set",),
+    "an unusable response": ("test_an_answer_that_cannot_be_used_is_asked_for_again_at_most_twice",),
+    "400 for one text": (
+        "test_a_bad_text_costs_no_other_one_its_vector",
+        "test_one_bad_text_ends_the_run_after_all_others_were_embedded",
+    ),
+    "400 for a long text": ("test_what_the_api_still_finds_too_long_is_cut_again",),
+    "400 for every text": ("test_an_api_that_refuses_every_text_is_not_asked_for_each",),
+    "an error in the middle of a run": (
+        "test_vectors_from_before_a_failure_are_kept_and_the_next_run_goes_on_from_there",
+        "test_what_is_under_way_when_another_request_fails_arrives_and_is_kept",
+    ),
+}
+"""The tests of each row of the page's table."""
+
+
 def test_every_row_of_the_table_of_failures_has_its_test():
-    page = (Path(__file__).parents[2] / "docs" / "embedders.md").read_text()
-    section = page.partition("## What a failing API does")[2].partition("\n## ")[0]
-    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "use-another-embedding-model.md").read_text("utf-8")
+    section = page.partition("## When the API fails")[2].partition("\n## ")[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in section.splitlines() if line.startswith("| ")][1:]
     here = Path(__file__).parent
     defined = "".join((here / name).read_text() for name in ("test_openai.py", "test_resuming.py"))
 
-    assert len(rows) > 15
-    for line in rows:
-        tests = re.findall(r"`(test_\w+)`", line.rpartition(" | ")[2])
-        assert tests, line
-        assert all(f"def {test}(" in defined for test in tests), line
+    assert rows == [*FAILURES]
+    assert [test for tests in FAILURES.values() for test in tests if f"def {test}(" not in defined] == []

@@ -118,7 +118,7 @@ def test_signs_of_other_vectors_are_found_by_the_doctor(layout, monkeypatch):
     with pa.ipc.new_file(str(file), turned.schema) as out:
         out.write_table(turned)
 
-    with pytest.raises(DamagedStoreError, match="library/pumps: vectors in row files: signs"):
+    with pytest.raises(DamagedStoreError, match="library/pumps: vectors in row files: sign bits"):
         check(layout, open_reader(layout).generation)
 
 

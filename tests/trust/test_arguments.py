@@ -9,7 +9,7 @@ def test_a_file_of_the_name_of_an_option_grants_nothing(hostile):
     done = hostile.run("index", *sorted(file.name for file in hostile.root.iterdir()))
 
     assert done.returncode == 1
-    assert "for the file, write ./--trust" in " ".join(done.stderr.split())
+    assert "to refer to the file, write ./--trust" in " ".join(done.stderr.split())
     hostile.check()
 
 

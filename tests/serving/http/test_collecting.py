@@ -67,7 +67,7 @@ def test_lines_of_a_file_answer_as_well_in_a_source_that_is_named(client, collec
         ({"question": f"who uses {SECRET}"}, "query", "contains a secret"),
         ({"place": "nowhere.py:3"}, "query", "no indexed chunk is named"),
         ({"place": "tank.py:900"}, "query", "the last indexed line"),
-        ({"place": "tank.py:9-3"}, "query", "lines 9-3 are none"),
+        ({"place": "tank.py:9-3"}, "query", "invalid lines 9-3"),
         ({"place": "../docindex.toml"}, "query", "no indexed chunk is named"),
         ({"place": "x" * 5001}, "invalid-request", "at most 4096 characters"),
         ({"source": "nowhere"}, "source", "source 'nowhere' not found"),
