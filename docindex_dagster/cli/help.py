@@ -16,7 +16,7 @@ from docindex_dagster.core.safe_text import command
 from docindex_dagster.render import console
 
 # Words that users try, and the pages that cover them.
-_ALIASES = MappingProxyType({"settings": "configuration", "sources": "configuration"})
+_ALIASES = MappingProxyType({"configuration": "settings", "sources": "choose-what-is-indexed"})
 _HEADING = re.compile(r"(#{1,6}) (.*)")
 _FENCE = "```"
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")

@@ -142,7 +142,7 @@ class Part:
         return self.rows[1:][is_other]
 
     def files(self, live: NDArray[np.bool_] | None) -> Iterator[tuple[tuple[str, str], File | None]]:
-        """Yield the files of the rows, or of those that a mask of shape (rows,) keeps, by source and path.
+        """Yield the files of the rows, or of those that a boolean mask of shape (rows,) keeps, by source and path.
 
         Yield None for a file whose text its chunks do not make up.
         """
@@ -246,7 +246,7 @@ class Parts:
 
     @cached_property
     def files(self) -> dict[tuple[str, str], File | None]:
-        """Each file by source and path; None if its chunks do not make up its text, or are in several parts."""
+        """Return each file by source and path; None if its chunks do not make up its text, or are in several parts."""
         found: dict[tuple[str, str], File | None] = {}
         for part, live in self.held:
             for name, file in part.files(live):

@@ -104,7 +104,7 @@ def test_how_many_questions_are_asked_can_be_chosen(evaluate):
         (("nowhere.csv",), "nowhere.csv: No such file or directory"),
         (("--compare", "bad.toml"), "invalid mode 'best': must be one of hybrid, vector, bm25, graph"),
         (("--compare", "nowhere.toml"), "nowhere.toml: No such file or directory"),
-        (("--rerank", "oracle"), "there is no 'oracle'"),
+        (("--rerank", "oracle"), "'oracle' not found"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(evaluate, tmp_path, arguments, message):

@@ -249,7 +249,7 @@ def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run_ind
     assert log.read_text().splitlines() == [
         "docindex: indexing all sources …",
         "library/manual: waiting for another run of this source (run 42)",
-        "error: library/manual: interrupted; what was searchable still is, and the next run goes on from here",
+        "error: library/manual: interrupted; what was searchable still is, and the next run continues from here",
     ]
 
 

@@ -41,7 +41,7 @@ def test_of_very_many_the_first_are_listed_and_the_others_counted(indexed):
 
     assert "binary: 60 files" in lines
     assert len([line for line in lines if "picture" in line]) == 50
-    assert "  and 10 more; `docindex status --skipped library/manual --json` lists all" in lines
+    assert "  and 10 more; list all with `docindex status --skipped library/manual --json`" in lines
 
 
 def test_json_lists_all(indexed):

@@ -41,7 +41,7 @@ def test_its_name_needs_neither_library_nor_weights(model):
 
 
 def test_other_models_are_left_to_the_other_provider():
-    with pytest.raises(EmbeddingError, match=r"minilm is all-MiniLM-L6-v2.*provider = 'sentence-transformers'"):
+    with pytest.raises(EmbeddingError, match=r"a folder with all-MiniLM-L6-v2.*provider = 'sentence-transformers'"):
         embedder("BAAI/bge-small-en-v1.5")
 
 

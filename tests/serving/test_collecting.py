@@ -104,7 +104,7 @@ def test_an_agent_notes_what_answered_and_takes_it_back(root):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"place": "pump.md:5"}, "pump.md:5 is in library/docs and in library/more: name the source"),
+        ({"place": "pump.md:5"}, "pump.md:5 is ambiguous: it is in library/docs and library/more"),
         ({"place": "nowhere.md"}, "no indexed chunk is named"),
         ({"place": "\0"}, "no indexed chunk is named"),
         ({"source": "nowhere"}, "source 'nowhere' not found"),
