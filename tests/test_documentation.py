@@ -77,12 +77,12 @@ def test_the_published_rows_are_read_as_documented_after_a_rollback(tmp_path, mo
         chunks = chunks_of({"a.py": [text]})
         publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
     roll_back(layout)
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    code = page.partition("## Reading the stores")[2].partition("```python\n")[2].partition("```")[0]
-    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "how-to" / "read-the-stores.md").read_text(encoding="utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.setattr("sys.argv", ["read.py", str(layout.stores)])
 
     namespace: dict[str, Any] = {}
-    exec(compile(code, "docs/operations.md", "exec"), namespace)
+    exec(compile(code, "docs/how-to/read-the-stores.md", "exec"), namespace)
 
     assert namespace["table"].to_arrow()["text"].to_pylist() == ["alpha"]
     assert open_reader(layout).table.to_arrow()["text"].to_pylist() == ["alpha"]

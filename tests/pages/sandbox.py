@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from tests.pages.page import Command, File
 ROOT = Path(__file__).parents[2]
 HOME = "/home/you"
 """Path that pages show instead of the sandbox's."""
+_ADDRESS = re.compile(r"http://(127\.0\.0\.1):(\d+)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TIMEOUT = 120  # seconds
 _START_TIMEOUT = 60  # seconds until a background command must have printed its output
@@ -85,7 +87,8 @@ class Sandbox:
         self._background.append(process)
         deadline = time.monotonic() + _START_TIMEOUT
         while time.monotonic() < deadline and process.poll() is None:
-            if matches(command.output, shown := self._as_shown(log.read_bytes())):
+            shown = self._as_shown(log.read_bytes())
+            if matches(command.output, shown) and _listens(shown):
                 return shown
             time.sleep(0.1)
         return self._as_shown(log.read_bytes())
@@ -104,6 +107,17 @@ class Sandbox:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+
+def _listens(shown: str) -> bool:
+    """Return whether the server whose address an output shows accepts connections; true if it shows none."""
+    if not (address := _ADDRESS.search(shown)):
+        return True
+    try:
+        socket.create_connection((address[1], int(address[2])), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def matches(expected: tuple[str, ...], output: str) -> bool:

@@ -133,8 +133,8 @@ def test_without_a_record_of_runs_nothing_is_reported_of_them(settings):
     }
 
 
-def test_operations_lists_every_state_and_whether_it_needs_attention():
-    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+def test_the_documentation_lists_every_state_and_whether_it_needs_attention():
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "fix-failures.md").read_text()
     listed = re.findall(r"^\| `([^`]+)` \| .+ \| (yes|no) \|$", page, re.MULTILINE)
 
     assert {state: attention == "yes" for state, attention in listed} == {

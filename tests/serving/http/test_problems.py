@@ -206,6 +206,8 @@ def test_each_kind_is_explained_at_the_address_of_its_type(indexed):
 
 def test_the_documentation_lists_each_kind():
     table = re.findall(
-        r"^\| `([a-z-]+)` \| (\d+) \| (.+) \| (.+) \|$", (ROOT / "docs/serving.md").read_text(), re.MULTILINE
+        r"^\| `([a-z-]+)` \| (\d+) \| (.+) \| (.+) \|$",
+        (ROOT / "docs/how-to/use-the-http-api.md").read_text(),
+        re.MULTILINE,
     )
     assert table == [(kind.name, str(kind.status), kind.title, kind.advice) for kind in KINDS.values()]
