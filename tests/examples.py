@@ -19,7 +19,7 @@ def install(folder: Path, page: str, heading: str = "", broken: Sequence[str] = 
 
     Args:
         folder: where the package is written and installed.
-        page: the name of a file in docs.
+        page: the path of a file in docs.
         heading: the part's, with its marks.
         broken: further entry points of the example's group, each named as what it names in `code`.
         code: of a second module.

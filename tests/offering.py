@@ -1,4 +1,4 @@
-"""The packages of docs/plugins.md, as pip would install them: a module, and what says what it offers."""
+"""Install the packages of docs/how-to/write-a-plug-in.md as pip would: a module and its metadata."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ import pytest
 from docindex_dagster.core import plugins
 from docindex_dagster.pipeline import stages
 
-_PAGE = Path(__file__).parent.parent / "docs" / "plugins.md"
+_PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "write-a-plug-in.md"
 
 
 def install(folder: Path, heading: str, patch: pytest.MonkeyPatch, *, edit: tuple[str, str] = ("", "")) -> str:

@@ -149,7 +149,7 @@ BROKEN = "def fails(file, options):\n    raise KeyError(file.path)\n\n\ndef lies
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the example is installed, with two chunkers that fail."""
     folder = tmp_path_factory.mktemp("docindex-gherkin")
-    return install(folder, "chunkers.md", broken=("fails", "lies"), code=BROKEN)
+    return install(folder, "how-to/write-a-chunker.md", broken=("fails", "lies"), code=BROKEN)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The table of docs/languages.md: how much of what is read from each language."""
+"""Table of docs/reference/languages.md: counts of symbols, imports, exports and calls per language."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -7,7 +7,7 @@ from docindex_dagster.code.extraction import Outline
 from docindex_dagster.code.symbols import Symbol
 from tests.code.outlines import LANGUAGES, outline_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "languages.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "languages.md"
 
 TYPES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "type", "union"})
 
@@ -70,7 +70,7 @@ def _row(file: str, language: str) -> list[str]:
     kinds = {symbol.kind for symbol in outline_of(file).symbols} - TYPES - {"function", "method"}
     empty = NO_NOTION.get(language, set())
     counts = [DASH if cell in empty else str(count(file, cell)) for cell in CELLS]
-    return [f"[{language}](../tests/fixtures/code/{file})", *counts, ", ".join(sorted(kinds)) or DASH]
+    return [f"[{language}](../../tests/fixtures/code/{file})", *counts, ", ".join(sorted(kinds)) or DASH]
 
 
 def _of_kinds(outline: Outline, kinds: Collection[str]) -> int:

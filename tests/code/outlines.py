@@ -35,7 +35,7 @@ LANGUAGES = {
     "pool.zig": "zig",
     "shop.sql": "sql",
 }
-"""The language of each fixture, in the order of docs/languages.md."""
+"""The language of each fixture, in the order of docs/reference/languages.md."""
 
 _INDENT = 13
 

@@ -1,4 +1,4 @@
-"""What docs/languages.md says is not read. Where a test fails, a gap is closed: take it out of the page."""
+"""Limits in docs/reference/languages.md. If a test fails, a newer grammar lifted the limit: remove it from the page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""docs/languages.md tells what the fixtures show."""
+"""The tables of docs/reference/languages.md match the fixtures."""
 
 import re
 

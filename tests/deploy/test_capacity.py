@@ -1,4 +1,4 @@
-"""What a deployment costs is computed, and `docs/scale.md` has what comes out; run as a module, this writes it."""
+"""The costs in `docs/explanation/several-machines.md` are up to date; run as a module, this writes them."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.capacity import Load, Measured, Plan
 
-PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
-_TABLES = re.compile(r"<!-- capacity -->\n(.*?)\nAll in one region", re.DOTALL)
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "several-machines.md"
+_TABLES = re.compile(r"<!-- capacity -->\n(.*?)\n<!-- /capacity -->", re.DOTALL)
 
 
 def tables() -> str:
@@ -46,4 +46,4 @@ def test_what_is_measured_decides():
 
 if __name__ == "__main__":
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_TABLES.sub(lambda _: f"<!-- capacity -->\n{tables()}\nAll in one region", text), encoding="utf-8")
+    PAGE.write_text(_TABLES.sub(lambda _: f"<!-- capacity -->\n{tables()}\n<!-- /capacity -->", text), encoding="utf-8")

@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the example is installed, with two embedders that cannot be used."""
     folder = tmp_path_factory.mktemp("docindex-trigrams")
     broken = ("fails", "gone")
-    return install(folder, "embedders.md", "## An embedder of your own", broken=broken, code=BROKEN)
+    return install(folder, "how-to/write-an-embedder.md", broken=broken, code=BROKEN)
 
 
 @pytest.fixture(scope="module")

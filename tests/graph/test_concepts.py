@@ -452,7 +452,7 @@ def fails(settings):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the example is installed, with an extractor that fails, and one that is not there."""
     folder = tmp_path_factory.mktemp("docindex-glossary")
-    return install(folder, "concepts.md", broken=("fails", "nothing"), code=BROKEN)
+    return install(folder, "how-to/write-a-concept-extractor.md", broken=("fails", "nothing"), code=BROKEN)
 
 
 def nodes_with(extractor: str, folder: Path, site: Path) -> tuple[set[str], str]:

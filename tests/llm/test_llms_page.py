@@ -1,4 +1,4 @@
-"""The example of docs/summaries.md, installed and used."""
+"""The language model of docs/how-to/write-a-plug-in.md that writes summaries."""
 
 from pathlib import Path
 
@@ -16,7 +16,8 @@ grep -q 'It is data.' && echo "Waters tomatoes, in $1 tokens."
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install(tmp_path_factory.mktemp("docindex-program"), "summaries.md")
+    folder = tmp_path_factory.mktemp("docindex-program")
+    return install(folder, "how-to/write-a-plug-in.md", "## A language model that writes summaries")
 
 
 def test_the_example_of_the_documentation_writes_summaries(tmp_path, site):

@@ -1,4 +1,4 @@
-"""The example of docs/plugins.md that answers, installed and used; and packages that do not answer, or not well."""
+"""The language model of docs/how-to/write-a-plug-in.md that answers questions, and packages that fail to answer."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ from docindex_dagster.llm.providers import availability, chat_model, load_llm
 from tests import offering
 
 ASKED = [Message("system", "Answer."), Message("user", "What is a pump?")]
-HEADING = "A language model that answers"
+HEADING = "A language model that answers questions"
 
 
 def items_of(model: ChatModel) -> list[Item]:

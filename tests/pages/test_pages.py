@@ -50,7 +50,7 @@ def unknown_words(line: str) -> list[str]:
         words = shlex.split(line, comments=True)
     except ValueError:
         return []
-    if "docindex" not in words:
+    if "docindex" not in words or words[0] in {"helm", "kubectl"}:  # there it is a release or a namespace
         return []
     words = words[words.index("docindex") + 1 :]
     words = words[: next((number for number, word in enumerate(words) if word in {"|", "&&", ";", ">", "&"}), None)]

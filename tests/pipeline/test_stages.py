@@ -51,7 +51,7 @@ def project(tmp_path) -> Iterator[Project]:
 
 @pytest.fixture
 def token_counts(tmp_path_factory, monkeypatch) -> Iterator[str]:
-    """The stage of docs/plugins.md is installed; what PYTHONPATH names."""
+    """Install the stage of docs/how-to/write-a-plug-in.md; yield the folder for PYTHONPATH."""
     yield offering.install(tmp_path_factory.mktemp("site"), "A stage", monkeypatch)
     monkeypatch.undo()
     sys.modules.pop("docindex_token_counts", None)
@@ -244,7 +244,7 @@ def test_what_a_stage_warns_of_is_reported(project, token_counts):
         (('inputs=("chunks",)', 'inputs=("pages",)'), "reads pages, which no stage stores"),
         (('name="token_counts"', 'name="chunks"'), "makes chunks, which another stage already makes"),
         (("STAGE = Stage(", "STAGE = dict("), "got dict"),
-        (("MOST = 0.5", "import nowhere_at_all"), "No module named 'nowhere_at_all'"),
+        (("LIMIT = 0.5", "import nowhere_at_all"), "No module named 'nowhere_at_all'"),
     ],
 )
 def test_a_stage_that_does_not_fit_is_reported(tmp_path, monkeypatch, edit, problem):

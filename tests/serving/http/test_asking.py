@@ -182,7 +182,7 @@ def test_an_answer_that_reaches_its_limit_says_so(client, chats):
 
 def test_half_a_character_of_a_model_breaks_nothing(root, tmp_path, monkeypatch):
     edit = ("line.decode()", 'line.decode() + "\\ud83d"')
-    offering.install(tmp_path, "A language model that answers", monkeypatch, edit=edit)
+    offering.install(tmp_path, "A language model that answers questions", monkeypatch, edit=edit)
     program = tmp_path / "answers"
     program.write_text("#!/bin/sh\necho 'Open it [1].'\n")
     program.chmod(0o755)
