@@ -297,7 +297,7 @@ def _searched(passage: Passage) -> SearchableText:
 
 
 def _named_lines(claim: Claim, passage: Passage) -> tuple[int, int] | None:
-    """Return the lines that a claim names, limited to the passage; None if they lie outside it."""
+    """Return the lines that a claim names, limited to the passage; None if they are outside it."""
     first, last = claim.lines or (0, 0)
     first, last = max(first, passage.start_line), min(last, passage.end_line)
     return (first, last) if first <= last else None

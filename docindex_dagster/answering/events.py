@@ -81,7 +81,7 @@ class Spent:
 
     Attributes:
         prompt_tokens: prompt tokens of all requests to the model; estimated if the model does not report them.
-        completion_tokens: tokens of all its responses; estimated likewise.
+        completion_tokens: tokens of all its responses; estimated in the same way.
         dollars: the cost at the prices in the settings; None if they name none.
         search_s: seconds until the passages were found.
         first_word_s: seconds from then until the answer began; None if it did not begin.

@@ -135,15 +135,15 @@ def _code(texts: Sequence[str]) -> str:
     return next(code for code in codes if not any(code in text for text in texts))
 
 
-def room(context_tokens: int, beside: Iterable[str], max_tokens: int) -> int:
+def room(context_tokens: int, others: Iterable[str], max_tokens: int) -> int:
     """Return how many tokens fit into a window next to some texts and an answer; negative if those do not fit.
 
     Args:
         context_tokens: the size of the window.
-        beside: the texts sent as well.
+        others: the texts sent as well.
         max_tokens: the limit of the answer.
     """
-    return int(context_tokens * _SHARE) - max_tokens - sum(count_tokens([*beside]))
+    return int(context_tokens * _SHARE) - max_tokens - sum(count_tokens([*others]))
 
 
 def texts_of(messages: Iterable[Message], tools: Iterable[Tool] = ()) -> list[str]:

@@ -185,7 +185,7 @@ def _such_as(out: "SkippedEntries") -> str:
 
 
 def _estimate(outlook: "SourcePreview", settings: "Settings") -> str:
-    """Return an estimate for the duration of the first run, and its basis."""
+    """Estimate how long the first run takes, and explain the estimate."""
     from docindex_dagster.sources.folder_checks import CHUNKS_PER_SECOND, STARTUP_S
 
     (low, high), (slow, fast) = outlook.seconds, CHUNKS_PER_SECOND

@@ -29,7 +29,7 @@ _DISK_FAILURE_MESSAGES = (
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
 _MIN_FILES_FOR_THREADS, _MAX_THREADS = 4, 4  # for syncing files
 _TRIES, _BETWEEN_TRIES_S = 10, 0.02
-_MIN_FREE_BYTES, _MIN_FREE_INODES = 1 << 20, 64  # below these, an unspecific disk failure is taken as a full disk
+_MIN_FREE_BYTES, _MIN_FREE_INODES = 1 << 20, 64  # below these, an unspecific disk failure is reported as a full disk
 
 
 @contextmanager

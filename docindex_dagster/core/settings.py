@@ -330,7 +330,7 @@ class LLMSettings(_Section):
     concurrency: int = Field(default=4, ge=1, le=64)
     """Concurrent requests for summaries."""
     context_tokens: int | None = Field(default=None, ge=1024)
-    """Context window of the model. `ollama` is asked for this size; its default here is 16384."""
+    """Context window of the model. docindex requests this size from `ollama`; its default here is 16384."""
     max_answer_tokens: int = Field(default=1500, ge=16)
     """Maximum length of an answer."""
     question_tokens: Annotated[int, Privileged(most=200_000)] = Field(default=200_000, ge=0)

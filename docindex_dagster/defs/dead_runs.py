@@ -177,7 +177,7 @@ def _hold_liveness_lock(instance: dg.DagsterInstance, settings: Settings, run_id
 def _runs_without_lock(instance: dg.DagsterInstance, settings: Settings, tags: dict[str, str]) -> list[dg.DagsterRun]:
     """Return the active runs with these tags that hold no liveness lock; none on a single machine.
 
-    First free all locks of runs that did not respond for a lease, including locks that nobody waits for.
+    First free all locks of runs that did not respond for a lease, including locks without waiters.
 
     Raises:
         LockError: The locks cannot be reached, so liveness is unknown.

@@ -104,7 +104,9 @@ class SharedRun(RunResource):
         key = self.key
         state = state_of_tables(self._settings, registry.find(self._settings, key))
         layout = Layout(self._settings.home)
-        return prepared.push(self._bucket, layout, key, self._base, self._run.run_id, state=state, anew=self._is_full())
+        return prepared.push(
+            self._bucket, layout, key, self._base, self._run.run_id, state=state, reupload=self._is_full()
+        )
 
 
 def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:

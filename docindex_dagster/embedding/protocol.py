@@ -81,7 +81,7 @@ def endpoint_of(embedder: Embedder) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an embedder has consumed since its creation."""
+    """Requests and tokens that an embedder has used since its creation, and their cost."""
 
     requests: int = 0
     tokens: int = 0

@@ -150,7 +150,7 @@ def _home(file: Path, values: Mapping[str, Any], root: Path) -> dict[str, Path]:
     home = own_home(project, home, trust_in(project))
     if not isinstance(value, str) or not Layout(home).current.exists():
         indexing = command("env", f"DOCINDEX_HOME={value}", "docindex", "index")
-        raise SettingsError(f"{file}: home: no index of yours in {value}; create one with {indexing}")
+        raise SettingsError(f"{file}: home: your index was not found in {value}; create one with {indexing}")
     return {"home": home}
 
 

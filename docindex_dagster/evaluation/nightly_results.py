@@ -2,7 +2,7 @@
 
 Each question is compared with the mean of its own scores in the last nights, so it does not matter that another night
 asked other questions. A search is deterministic, so a difference comes from the search or the repository. The mean of
-these differences has an interval like any mean (see `metrics`). Answers are worse if the interval lies below zero and
+these differences has an interval like any mean (see `metrics`). Answers are worse if the interval is below zero and
 the mean is not negligible. After a week, the lower scores are the new normal and no longer cause a warning.
 """
 

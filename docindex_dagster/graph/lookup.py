@@ -58,7 +58,7 @@ def _overloads(graph: OpenGraph, name: str) -> Iterator[int]:
 
 
 def _match(identifier: str, kind: str, wanted: str) -> int:
-    """Rank how well a node matches a name: 1 is best, 0 is no match."""
+    """Rank how well a node matches a name: 1 is best, 0 means no match."""
     source, _, node = identifier.partition("!")
     path, mark, qualified = node.partition(SYMBOL_MARK)
     if node == wanted or (mark and f"{path}:{qualified}" == wanted):

@@ -45,7 +45,7 @@ _Code = TypeVar("_Code", File, Definition)
 _Answer = TypeVar("_Answer")
 
 State = Literal["fresh", "changed", "moved", "gone", "unknown"]
-"""What happened to the code of an anchor since the message was written.
+"""Changes to the code of an anchor since the message was written.
 
 fresh: the same text in the same file. changed: another text under the same name there. moved: the same text, or the
 same qualified name, elsewhere. gone: none of these. unknown: its source is not indexed now.

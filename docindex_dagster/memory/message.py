@@ -179,7 +179,7 @@ def current_messages(folded: Iterable[StoredMessage], tail: Sequence[Entry], sin
     Args:
         folded: The messages of a generation.
         tail: All log entries after the folded state, in any order.
-        since: Messages from before this time are ignored; microseconds since the epoch.
+        since: Earlier messages are ignored; microseconds since the epoch.
     """
     tombstones = [entry.record for entry in tail if isinstance(entry.record, Tombstone)]
     current = {one.message.id: one for one in folded if not any(each.names(one.message) for each in tombstones)}

@@ -125,7 +125,7 @@ def push(
     by: str,
     *,
     state: str = "",
-    anew: bool = False,
+    reupload: bool = False,
 ) -> Prepared:
     """Upload the source's tables in a home, and replace its pointer.
 
@@ -138,7 +138,7 @@ def push(
         base: The result of `pull`.
         by: The run that writes the pointer.
         state: The state that the tables were built from, which sensors compute without the tables.
-        anew: Whether to also upload the contents in `base`, which may be lost.
+        reupload: Whether to also upload the contents in `base`, which may be lost.
 
     Raises:
         ConflictError: Another run replaced the pointer first.
@@ -146,7 +146,7 @@ def push(
     """
     begun = time.monotonic()
     files = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
-    contents = upload(bucket, files, base.files.values() if base and not anew else ())
+    contents = upload(bucket, files, base.files.values() if base and not reupload else ())
     check_age(begun)
     return _replace(bucket, Prepared(key, base.number + 1 if base else 1, contents, by, state), base)
 

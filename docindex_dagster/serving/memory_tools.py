@@ -50,7 +50,7 @@ class MemoryTools:
     def recall(
         self, *, top_k: Limit = 10, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any
     ) -> str:
-        """Find what was said or seen before, in this and other conversations, by words and by meaning.
+        """Find earlier messages and tool results, in this and other conversations, by words and by meaning.
 
         Returns messages, best first: session, role, time, and the code that each names, marked fresh, changed, moved
         or gone. Use it before you ask or work out again what may be known; use `search` for the code as it is now.

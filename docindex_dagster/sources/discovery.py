@@ -25,7 +25,7 @@ from docindex_dagster.sources.worktree import TreeStatus, list_files, read_work_
 # File timestamps come from a kernel clock that ticks at least a hundred times a second, so a file written now may carry
 # a timestamp that is older by one tick.
 _CLOCK_TICK_NS = 10_000_000
-# How far a file server's clock may be ahead of ours.
+# How far a file server's clock may be ahead of this machine's.
 _MAX_CLOCK_SKEW_NS = 60_000_000_000
 _UNWANTED = "code-not-wanted: include_code is false"
 

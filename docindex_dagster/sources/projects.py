@@ -213,7 +213,7 @@ def choose(
             working directory.
         project: Name or path of the project; takes precedence over everything else.
         by_folder: Also consider known projects that index the folder.
-        by_url: Also consider known projects that follow the repository of which the folder is a clone, if trusted.
+        by_url: Also consider known projects that follow the repository that the folder was cloned from, if trusted.
 
     Raises:
         SourceError: No project or several projects have the name, or several index the folder.

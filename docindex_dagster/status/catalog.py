@@ -37,7 +37,7 @@ class CatalogEntry:
     repository: RepositoryStatistics | None = None  # for git sources
     fallbacks: int = 0  # files chunked as plain text because they could not be parsed
     lacks_of_graph: bool = False  # an extractor failed or ran out of time
-    graph_failures: int = 0  # files of which the graph only has definitions
+    graph_failures: int = 0  # files with only their definitions in the graph
     unreadable_configurations: int = 0  # files that configure import paths and cannot be read
     unlinked: int | None = None  # files whose edges are still incomplete; None if the graph is complete
 

@@ -82,7 +82,7 @@ def spellings(of_terms: Iterable[str]) -> list[str]:
 
 @cache  # compiled only when needed: that takes 10 ms
 def _scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for a character of an unspaced script, and for runs of one kind of script in a word."""
+    """Return patterns for a character of an unspaced script, and for runs of one kind of script inside a word."""
     runs = rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)|(?P<spaced>[^\W{_UNSPACED}{_HANGUL}][{_MARKS}]*)+"
     return re.compile(f"[{_UNSPACED}{_HANGUL}{_HALF_WIDTH}]"), re.compile(runs)
 

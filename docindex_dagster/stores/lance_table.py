@@ -422,7 +422,7 @@ def sql_in(column: str, values: Iterable[str]) -> str:
 def defer(package: str) -> None:
     """Defer running a package's `__init__` until an attribute of it is used; its submodules can be imported before.
 
-    Does nothing if the package is already imported, or missing. `importlib.util.LazyLoader` is no alternative: it runs
+    Does nothing if the package is already imported, or missing. `importlib.util.LazyLoader` would not help: it runs
     the package on the first import of a submodule.
 
     Args:

@@ -60,7 +60,7 @@ def read(layout: Layout, generation: Generation) -> Links | None:
 
 
 def problem(layout: Layout, generation: Generation, expected: Links) -> str:
-    """Return the problem with the link file, or an empty string; a missing file is no problem: the graph is read."""
+    """Return the problem with the link file, or an empty string; for a missing file, the graph is read instead."""
     found = read(layout, generation)
     return "" if found is None or _table(found).equals(_table(expected)) else "it differs from the links of the graph"
 

@@ -289,7 +289,7 @@ def maintain(
 
     Args:
         layout: of the home with the index.
-        on_wait: called with the owner of the publication lock if it has to be waited for.
+        on_wait: called with the owner of the publication lock if this call must wait.
         publishing: held while publishing the result, instead of the publication lock.
 
     Raises:

@@ -34,6 +34,7 @@ _OFF = dict.fromkeys(
     False,
 )
 # The first key that is a prefix of a check applies, so the specific keys come first.
+_FUNCTION_WORDS = frozenset("a an and are as at be by for from in is it of on or that the to with".split())
 _CONFIG: Config = {"max_errors": 1000, "checks": {**_OFF, **DEFAULT["checks"], **_OFF}}
 
 
@@ -90,5 +91,6 @@ def _proselint(prose: list[Paragraph]) -> Iterator[Finding]:
         check = result.check_result
         paragraph = prose[min(bisect_right(starts, check.span[0]), len(prose)) - 1]
         start, end = (position - 1 for position in check.span)  # LintFile puts a newline first
-        if "\n" not in text[start:end]:  # a match must not span paragraphs
+        is_word_list = check.check_path == "lexical_illusions" and text[start:end].split()[0] not in _FUNCTION_WORDS
+        if "\n" not in text[start:end] and not is_word_list:  # a match must not span paragraphs
             yield Finding(paragraph, check.check_path, text[start:end], check.message.splitlines()[0])

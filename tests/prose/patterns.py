@@ -63,7 +63,7 @@ PATTERNS = (
     _pattern("is-what", r"\b(?:is|are|was) what\b", "name the thing", "The fold is what a reader sees."),
     _pattern(
         "what-was",
-        r"\bwhat (?:is|are|was|were) (?:said|told|asked|given|meant|left|there|wanted|taken|made|known|new)\b",
+        r"\bwhat (?:is|are|was|were) (?:said|told|asked|given|meant|there|wanted|taken|made|new)\b",
         "name the thing",
         "It prints what was asked.",
     ),
@@ -81,7 +81,7 @@ PATTERNS = (
     ),
     _pattern(
         "looked-for",
-        r"\b(?:is|are|be|was|were|been) (?:looked|asked|waited|searched) (?:for|at|after)\b",
+        r"\b(?:is|are|be|was|were|been) (?:looked|asked|waited) (?:for|at|after)\b",
         "use the active voice: “the sensor checks …”",
         "Nothing could be looked for.",
     ),
@@ -105,9 +105,7 @@ PATTERNS = (
         "taken-for", r"\b(?:is|are|was|were|be) taken (?:for|as)\b", "“is treated as”", "A word is taken for a path."
     ),
     _pattern("its-place", r"\bgiven (?:its|a|their) places?\b", "“add … to”", "A room has to be given its place."),
-    _pattern(
-        "that-which", r"\b(?:that|those) which\b|\bof which (?:the|each)\b", "“the X that”", "It is that which failed."
-    ),
+    _pattern("that-which", r"\b(?:that|those) which\b|\bof which each\b", "“the X that”", "It is that which failed."),
     _pattern(
         "archaic",
         r"\b(?:anew|afresh|thereby|therein|thereof|wherein|whereby|whence|hitherto|henceforth|lest|amid|albeit|forthwith|beforehand|likewise)\b",
@@ -118,7 +116,10 @@ PATTERNS = (
     _pattern("at-hand", r"\bat hand\b|\bby hand of\b", "“available”", "The model is at hand."),
     _pattern("but-for", r"\b(?:but for|save for)\b|\bexcept that which\b", "“except”", "All files but for links."),
     _pattern(
-        "nothing-that", r"\b(?:nothing|none) (?:that|which|of which)\b", "“no X”", "There is nothing that matches."
+        "nothing-that",
+        r"\bthere (?:is|are|was|were) (?:nothing|none) (?:that|which)\b|\bof which the\b",
+        "“no X”",
+        "There is nothing that matches.",
     ),
     _pattern(
         "let-go",
@@ -129,7 +130,7 @@ PATTERNS = (
     _pattern("of-ours", r"\bof (?:ours|theirs|yours|mine)\b", "“our”, “their”", "Errors of ours."),
     _pattern(
         "the-one-that",
-        r"\b(?:the|that|an?|each|every|another|any) ones? (?:which|whose|of|in|where)\b",
+        r"\b(?:the|that|an?|each|every|another|any) ones? (?:which|whose|where)\b",
         "repeat the noun",
         "It takes the one whose name matches.",
     ),

@@ -61,7 +61,7 @@ def prepare(settings: Settings, bucket: Bucket, key: str, *, full: bool = False)
     run = SourceRun(settings, registry.find(settings, key), StaticEmbedder, is_full=full)
     base = prepared.read(bucket, prepared.pointer_name(key)) if full else prepared.pull(bucket, run.layout, key)
     run_stages(run, is_complete=True, selected=[stage.name for stage in OURS[:-1]])
-    prepared.push(bucket, run.layout, key, base, "a worker", anew=full)
+    prepared.push(bucket, run.layout, key, base, "a worker", reupload=full)
 
 
 @contextmanager

@@ -299,7 +299,10 @@ def test_the_repository_of_another_folder_is_not_read(repository, outside, how, 
     monkeypatch.chdir(repository.root.parent)
     redirect(repository, outside, how)
 
-    problem = "not the repository of this folder|does not belong to this folder|longer than a path|(holds|contains) a NUL|cannot use bare repository"
+    problem = (
+        "not the repository of this folder|does not belong to this folder|longer than a path|contains a NUL|"
+        "cannot use bare repository"
+    )
     with pytest.raises(SourceError, match=problem):
         look_at(repository)
 

@@ -143,7 +143,7 @@ def agents_show(names: Names, user: User = False, name: Name = _NAME, command: C
         console.plain(entry_text(agent, name, _server(agent, scope, plan, command)).rstrip("\n"))
         rules = agent.rules(scope, plan.folder)
         if rules is not None:
-            console.err.print(f"and in {_display_path(rules)}:")
+            console.err.print(f"Then in {_display_path(rules)}:")
             console.plain(instruction(name))
 
 

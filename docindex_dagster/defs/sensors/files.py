@@ -44,7 +44,7 @@ class Seen(CursorPart):
     """What the last check of a source saw."""
 
     state: str = ""
-    made_with: str = ""  # settings that affect what is made of its files
+    made_with: str = ""  # settings that affect the results for its files
     is_open: bool = False  # not settled: a run is or will be requested
     asked_at: float = 0  # when a run was requested for this state, in seconds since the epoch; 0: never
 
