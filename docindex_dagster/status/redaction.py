@@ -2,8 +2,8 @@
 
 A detector only finds secrets that look like secrets. An error message may contain any: a password that is a word, a
 customer's path, a line of a file. So only what is known to be harmless passes. Because a secret may also be a known
-word, everything after "password", "user" and the like is hidden. Of the settings, numbers and choices are shown, but no
-words of their texts.
+word, everything after "password", "user" and the like is hidden. The report shows numbers and choices of
+the settings, but no words of their texts.
 """
 
 import builtins

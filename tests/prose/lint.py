@@ -34,7 +34,7 @@ _OFF = dict.fromkeys(
     False,
 )
 # The first key that is a prefix of a check applies, so the specific keys come first.
-_FUNCTION_WORDS = frozenset("a an and are as at be by for from in is it of on or that the to with".split())
+_FUNCTION_WORDS = frozenset({"a", "an", "and", "are", "as", "in", "is", "it", "of", "on", "that", "the", "to", "with"})
 _CONFIG: Config = {"max_errors": 1000, "checks": {**_OFF, **DEFAULT["checks"], **_OFF}}
 
 

@@ -148,7 +148,7 @@ PATTERNS = (
     ),
     _pattern(
         "and-start",
-        r"(?:^|(?<=[.!?] ))(?:And|But|Nor) (?=[a-z])",
+        r"(?:^|(?<=[.!?] ))(?-i:And|But|Nor) (?=[a-z])",
         "join it to the sentence before",
         "It stops. And it waits.",
     ),
