@@ -37,6 +37,7 @@ from docindex_dagster.core.settings import (
 )
 from docindex_dagster.core.urls import check_url, is_url, local_path
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import check_redirection, expand_user
 
 _SHORT_COMMIT = 10  # characters of a commit id that replaces a branch name
@@ -291,7 +292,7 @@ def check_removable(root: Path, key: str) -> None:
 
 
 def _keys(root: Path, table: Any) -> list[str]:
-    return list(registry.sources(check_settings(root, {"source": [table]})))
+    return list(_declared(root, {"source": [table]}))
 
 
 def _remove_branch(table: Any, key: str) -> None:
@@ -325,6 +326,16 @@ def _forget_default(document: Any, keys: Collection[str] | None) -> None:
     search.pop("default_source", None)
     if "search" in document and not search:
         del document["search"]
+
+
+def _declared(root: Path, values: dict[str, Any]) -> dict[str, Source]:
+    """Return the sources that the values of a file declare, by key, with their checkouts in the present home.
+
+    Raises:
+        SettingsError: A value is invalid.
+    """
+    settings = check_settings(root, values)
+    return registry.sources(settings.model_copy(update={"home": load_settings(root).home}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +380,7 @@ def _editing(root: Path, *, is_removal: bool = False) -> Iterator[_Edit]:
         text = tomlkit.dumps(document)
         try:
             values = tomllib.loads(text)
-            registry.sources(check_settings(root, values))
+            _declared(root, values)
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
         requested = requested_privileges(root, values)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core import confinement
 from tests.traces import hiding_places, traces
 
 
@@ -110,3 +111,13 @@ def test_a_declared_folder_of_folders_is_indexed_and_removed_by_its_path(run):
 
     assert json.loads(run("status", "--json").out) == []
     assert json.loads(run("source", "list", "--json").out) == []
+
+
+def test_sources_are_edited_while_a_repository_is_followed_in_a_home_with_a_secret_name(run, upstream, monkeypatch):
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    assert run("index", upstream.as_uri()).code == 0
+    confinement._checked.clear()  # as in a new process
+
+    assert run("source", "add", "manual").code == 0
+    assert run("source", "use", "library/manual").code == 0
+    assert run("source", "remove", "library/manual").code == 0

@@ -116,10 +116,10 @@ def _until(condition) -> None:
 
 
 SCRIPT = """
-from docindex_dagster.core.child_process import _send, result_of
+from docindex_dagster.core.child_process import _send, run_in_child_process
 
 if __name__ == "__main__":
-    print(result_of(list))
+    print(run_in_child_process(list))
 """
 
 

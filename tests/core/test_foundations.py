@@ -138,8 +138,8 @@ def test_a_lock_says_whom_it_waits_for_and_is_free_when_its_holder_is_killed(tmp
 HOLDER = """
 import os, sys
 from pathlib import Path
-from docindex_dagster.core.locks import hold_for_life
-assert hold_for_life(Path(sys.argv[1]), "http://127.0.0.1:3000") is None
+from docindex_dagster.core.locks import hold_until_exit
+assert hold_until_exit(Path(sys.argv[1]), "http://127.0.0.1:3000") is None
 os.execv(sys.executable, [sys.executable, "-c", "print(flush=True); input()"])
 """
 

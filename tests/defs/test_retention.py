@@ -508,4 +508,4 @@ def test_the_job_deletes_what_is_older_than_the_settings_say_and_tells_how_much(
     assert numbers.keys() == {"days", "runs", "spared", "events", "files", "freed_bytes"}
     assert (numbers["days"], numbers["runs"], numbers["spared"]) == (7, 1, 0)
     messages = [entry.user_message for entry in instance.all_logs(result.run_id)]
-    assert any("older than 7 days: 1 deleted, 0 kept" in message for message in messages)
+    assert any("Deleted 1 runs older than 7 days; kept 0" in message for message in messages)

@@ -33,7 +33,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs import dead_runs, shared
 with dg.DagsterInstance.get() as instance:
     for run_id in sys.argv[1:]:
-        dead_runs.begin(instance, load_settings(), run_id)
+        dead_runs.record_process(instance, load_settings(), run_id)
     with shared.locks_of(instance, load_settings()).exclusive(f"work of {run_id}", "its work", print):
         print("at work", flush=True)
         sys.stdin.read()

@@ -170,7 +170,7 @@ def test_as_a_tool_of_uv_it_knows_what_it_is(built, tmp_path):
 
 
 def way_of(python: list[str | Path], folder: Path) -> str:
-    program = "from docindex_dagster.core.installation import way; print(way())"
+    program = "from docindex_dagster.core.installation import install_method; print(install_method())"
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [*python, "-c", program]
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, env=variables).stdout.strip()

@@ -22,7 +22,7 @@ WORKS = """
 import sys
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import State
-writer = journal.inherited(int(sys.argv[2]))
+writer = journal.inherited_writer(int(sys.argv[2]))
 writer.begin(has_stages=False)
 writer.add("summary", {"files": 1})
 writer.end(State.SUCCEEDED)

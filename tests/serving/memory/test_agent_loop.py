@@ -26,7 +26,7 @@ def read_gauge(call: Call, turn: int) -> str:
     answer(call, "ingest_message", text=f"What does gauge {turn} say?", session_id=session, role="user")
     text = f"read_{name}() of docs/gauges.py: {fact}\n" + "exit code 0\n" * (turn % 7)
     written = answer(call, "ingest_tool_result", text=text, session_id=session, tool_name="gauge")
-    assert f"names library/docs gauges.py read_{name}" in written
+    assert f"mentions library/docs gauges.py read_{name}" in written
     return fact
 
 
@@ -38,7 +38,7 @@ def recalled(call: Call, turn: int) -> str:
 def state_of(call: Call, name: str) -> str:
     """What recall says of the function that messages of a gauge name."""
     found = answer(call, "recall", query=f"read_{name} bar", roles=["tool"], top_k=1)
-    return re.search(rf"names library/docs gauges\.py read_{name}: (.+)", found)[1]
+    return re.search(rf"mentions library/docs gauges\.py read_{name}: (.+)", found)[1]
 
 
 @pytest.mark.parametrize("turns", [24, pytest.param(500, marks=pytest.mark.slow)])
