@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -123,7 +124,7 @@ def _for_terminals(page: str) -> str:
 
 def _named(link: "re.Match[str]") -> str:
     place = link[2].partition("#")[0]
-    name = place.removesuffix(".md")
+    name = PurePosixPath(place).stem
     is_page = place.endswith(".md") and name in installation.pages()
     return f"{link[1]} ({command('docindex', 'help', '--page', name)})" if is_page else link[1]
 

@@ -15,7 +15,7 @@ def test_it_lists_all_commands_and_all_pages(run):
     shown = run("help").out
     names = re.findall(r"^  ([\w-]+)  ", shown, re.MULTILINE)
     assert {"index", "search", "support", "help"} <= {*names}
-    assert {page.stem for page in (ROOT / "docs").glob("*.md")} <= {*names}
+    assert {page.stem for page in (ROOT / "docs").rglob("*.md")} <= {*names}
 
 
 @pytest.mark.parametrize("words", [("search",), ("source", "add"), ("graph", "callers")])
@@ -24,25 +24,24 @@ def test_of_a_command_it_shows_what_its_option_help_does(run, words):
 
 
 def test_a_topic_is_its_page(run):
-    shown = run("help", "operations")
+    shown = run("help", "run-for-a-team")
     assert shown.code == 0
-    assert shown.out.startswith("# Operations")
+    assert shown.out.startswith("# Keep an index fresh for a team")
 
 
 def test_the_page_of_a_name_that_is_a_command_too_is_an_option_away(run):
     assert run("help", "--page", "search").out.startswith("# Search")
     assert "see also the page: `docindex help --page search`" in run("help", "search").err
-    assert "# " in run("help", "search", "ranking").out
+    assert "# " in run("help", "search", "filter").out
 
 
 def test_words_choose_sections_by_their_headings(run):
-    shown = run("help", "operations", "disk").out
+    shown = run("help", "run-for-a-team", "alerts").out
     headings = [line for line in shown.split("\n") if line.startswith("#")]
-    assert "## Disk space" in headings
-    assert "# Operations" not in headings
+    assert headings == ["## Get alerts"]
 
 
-@pytest.mark.parametrize("topic", ["settings", "sources"])
+@pytest.mark.parametrize("topic", ["settings", "configuration"])
 def test_a_topic_may_be_called_as_users_call_it(run, topic):
     assert run("help", topic).out.startswith("# Settings")
 
@@ -51,7 +50,7 @@ def test_a_topic_may_be_called_as_users_call_it(run, topic):
     ("words", "message"),
     [
         (("nothing",), "command or topic 'nothing' not found"),
-        (("operations", "zebras"), "no section of operations has 'zebras'"),
+        (("settings", "zebras"), "no section of settings has 'zebras'"),
         (("source", "nothing"), "`docindex source` has no command 'nothing'"),
         (("search", "zebras"), "no section of search has 'zebras'"),
         (("index", "nothing"), "`docindex index` has no command 'nothing'"),
@@ -65,7 +64,7 @@ def test_what_is_not_there_is_an_error(run, words, message):
 
 def test_links_to_other_pages_say_how_to_read_them_and_examples_stay(monkeypatch):
     monkeypatch.setattr(installation, "pages", lambda: {"search": Path("search.md")})
-    page = "See [modes](search.md#modes), [above](#top), [it](https://example.org).\n![A](a.png)\n    [x](search.md)"
+    page = "See [modes](../how-to/search.md#modes), [above](#top), [it](https://example.org).\n![A](a.png)\n    [x](search.md)"
     assert _for_terminals(page) == (
         "See modes (`docindex help --page search`), above, [it](https://example.org).\n\n    [x](search.md)"
     )

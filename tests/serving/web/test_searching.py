@@ -151,7 +151,7 @@ def test_a_project_without_an_index_says_what_to_do(tmp_path):
         (tmp_path / "notes").mkdir()
         (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "notes"\n')
         assert "Nothing is indexed yet" in client.get("/").text
-        assert "There is no index" in client.get("/?q=pump").text
+        assert "No readable index" in client.get("/?q=pump").text
         for address in ("/sources", "/jobs", "/log", "/source/library/notes"):
             assert client.get(address).status_code == 200, address
 
