@@ -64,7 +64,8 @@ def test_what_is_not_there_is_an_error(run, words, message):
 
 def test_links_to_other_pages_say_how_to_read_them_and_examples_stay(monkeypatch):
     monkeypatch.setattr(installation, "pages", lambda: {"search": Path("search.md")})
-    page = "See [modes](../how-to/search.md#modes), [above](#top), [it](https://example.org).\n![A](a.png)\n    [x](search.md)"
+    page = "See [modes](../how-to/search.md#modes), [above](#top), [it](https://example.org).\n![A](a.png)"
+    page += "\n    [x](search.md)"
     assert _for_terminals(page) == (
         "See modes (`docindex help --page search`), above, [it](https://example.org).\n\n    [x](search.md)"
     )
