@@ -78,18 +78,18 @@ def readable(row: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=256)  # the same chunk is embedded and indexed
-def blank_attribute_lists(text: str, *, goes_on: bool = False) -> str:
+def blank_attribute_lists(text: str, *, may_start_in_code: bool = False) -> str:
     """Return a text with attribute lists outside of code replaced by spaces, character by character.
 
     Args:
         text: Markdown.
-        goes_on: The text may start inside a code block, so that only the end of the block is visible.
+        may_start_in_code: The text may start inside a code block, so that only the end of the block is visible.
     """
-    return "\n".join(_lines(text.split("\n"), goes_on=goes_on))
+    return "\n".join(_lines(text.split("\n"), may_start_in_code=may_start_in_code))
 
 
-def _lines(lines: list[str], *, goes_on: bool) -> Iterator[str]:
-    marks = _open_marks(lines) if goes_on else ""
+def _lines(lines: list[str], *, may_start_in_code: bool) -> Iterator[str]:
+    marks = _open_marks(lines) if may_start_in_code else ""
     for line in lines:
         fence = _FENCE.match(line)
         if fence and not marks:
