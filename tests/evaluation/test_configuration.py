@@ -85,10 +85,10 @@ def test_a_home_that_docindex_did_not_make_for_the_user_is_not_opened(read, tmp_
     (own / "stores/CURRENT").write_text("{}")
 
     assert read('home = "own"').settings.home == own
-    with pytest.raises(SettingsError, match="no index of yours in planted"):
+    with pytest.raises(SettingsError, match="your index was not found in planted"):
         read('home = "planted"')
     (tmp_path / "planted").rename(elsewhere := tmp_path.with_name(f"{tmp_path.name}-planted"))
-    with pytest.raises(SettingsError, match=r"no index of yours in .*"):
+    with pytest.raises(SettingsError, match=r"your index was not found in .*"):
         read(f'home = "{elsewhere}"')
 
 
@@ -122,8 +122,8 @@ def test_a_key_goes_only_to_whom_it_was_given_for(tmp_path, monkeypatch):
         ("[weights]\npath = nan", "weights.path must be a non-negative number"),
         ("[weights]\npath = true", "weights.path must be a non-negative number"),
         ("rerank = 'mmr'", "rerank must be a table"),
-        ("home = 'nowhere'", "home: no index of yours in nowhere"),
-        ("home = 3", "home: no index of yours in 3"),
+        ("home = 'nowhere'", "home: your index was not found in nowhere"),
+        ("home = 3", "home: your index was not found in 3"),
         ("mode = ", "invalid TOML"),
     ],
 )
