@@ -64,7 +64,7 @@ def test_a_stream_that_is_closed_takes_nothing_and_breaks_nothing(closed):
 
 
 def test_what_an_encoding_lacks_is_escaped():
-    command = [sys.executable, "-m", "docindex_dagster.cli", "help", "operations"]
+    command = [sys.executable, "-m", "docindex_dagster.cli", "help", "settings"]
     ascii_alone = {**os.environ, "PYTHONIOENCODING": "ascii"}
     process = subprocess.run(command, env=ascii_alone, capture_output=True, text=True, check=False, timeout=60)
 
