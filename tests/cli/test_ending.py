@@ -69,4 +69,4 @@ def test_what_an_encoding_lacks_is_escaped():
     process = subprocess.run(command, env=ascii_alone, capture_output=True, text=True, check=False, timeout=60)
 
     assert (process.returncode, process.stderr) == (0, "")
-    assert "\\u201c" in process.stdout
+    assert "\\U0001f512" in process.stdout
