@@ -18,17 +18,17 @@ Mark = tuple[int, int, int, int]
 
 
 @dataclass(eq=False, slots=True)
-class Answer:
+class CycleResult:
     """A result with its dependencies: keys of the program and other answers."""
 
     found: Any
     reads: Sequence[int]
-    uses: "Sequence[Answer]"
+    uses: "Sequence[CycleResult]"
     height: int  # depth of its evaluation, in queries
     caller_levels: int  # levels of callers that it depends on
 
 
-Known = tuple[Hashable, Answer]
+Known = tuple[Hashable, CycleResult]
 """A query with its answer."""
 
 
@@ -44,7 +44,7 @@ class Course(NamedTuple):
 class Cycle:
     """The answer to a query whose cycles are all below it, and the conditions for reusing the answer."""
 
-    answer: Answer
+    answer: CycleResult
     depth: int  # of the query
     steps: int
     course: Course
@@ -82,7 +82,7 @@ class Trail:
         self.stored += cycle.stored
         self.steps += cycle.steps
 
-    def cycle(self, start: Mark, answer: Answer, depth: int, course: Course) -> Cycle:
+    def cycle(self, start: Mark, answer: CycleResult, depth: int, course: Course) -> Cycle:
         """Return the cycle recorded since a query started, with the answer to that query."""
         start_followed, start_known, start_stored, steps = start
         followed = frozenset(self.followed[start_followed:])

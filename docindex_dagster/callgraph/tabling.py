@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
 
-from docindex_dagster.callgraph.cycles import MIN_STEPS, Answer, Course, Cycle, Cycles, Mark, Trail, is_disjoint
+from docindex_dagster.callgraph.cycles import MIN_STEPS, Course, Cycle, CycleResult, Cycles, Mark, Trail, is_disjoint
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")
@@ -56,7 +56,7 @@ class Limits:
     source_s: float = 600.0  # elapsed
 
 
-class Goal(Answer):
+class Goal(CycleResult):
     """A query with its arguments, and its answer once one is valid for all files and levels.
 
     Goals serve as keys in place of query and arguments, since arguments are slow to hash.
@@ -123,10 +123,10 @@ class Table:
         self.level = _LEVEL
         # The keys and answers used by the query being evaluated.
         self.reads: list[int] = []
-        self._uses: list[Answer] = []
-        self._at_level: dict[_Key, Answer] = {}  # answers that are valid at a single level
-        self._of_file: dict[Hashable, Answer] = {}
-        self._partial: dict[Hashable, tuple[Answer, int]] = {}  # in a cycle that is not complete
+        self._uses: list[CycleResult] = []
+        self._at_level: dict[_Key, CycleResult] = {}  # answers that are valid at a single level
+        self._of_file: dict[Hashable, CycleResult] = {}
+        self._partial: dict[Hashable, tuple[CycleResult, int]] = {}  # in a cycle that is not complete
         self._active: dict[_Key, int] = {}
         self._cycles = Cycles()
         self._trail = Trail()
@@ -167,7 +167,7 @@ class Table:
 
     def looked(self) -> list[int]:
         """Return the sorted keys of everything read since `start`."""
-        keys, seen, fresh = set(self.reads), set[Answer](), set(self._uses)
+        keys, seen, fresh = set(self.reads), set[CycleResult](), set(self._uses)
         while fresh:
             seen |= fresh
             keys.update(*[answer.reads for answer in fresh])
@@ -195,7 +195,7 @@ class Table:
         finally:
             self.level, self._lowest, self._is_short = level, lowest, is_short
 
-    def use(self, answer: Answer) -> bool:
+    def use(self, answer: CycleResult) -> bool:
         """Record the use of a tabled answer. Return False if its evaluation would exceed the depth limit."""
         reach = len(self._active) + answer.height
         if reach > _DEPTH:
@@ -281,9 +281,9 @@ class Table:
             self._active[key] = depth
             found = goal.query.find(*goal.arguments)
             del self._active[key]
-            answer: Answer = goal
+            answer: CycleResult = goal
             if self._is_short or not self._is_pure:
-                answer = Answer(found, (), (), 0, 0)
+                answer = CycleResult(found, (), (), 0, 0)
             answer.found, answer.height, answer.caller_levels = found, self._reach - depth, self.level - self._lowest
             answer.reads = tuple(set(self.reads)) if len(self.reads) > 1 else tuple(self.reads)
             answer.uses = tuple(set(self._uses)) if len(self._uses) > 1 else tuple(self._uses)
@@ -324,7 +324,7 @@ class Table:
             raise LimitExceededError(f"{TIME_OUT}resolving names takes more than {self.limits.file_s:g} s")
         self._next_check = min(self._steps + _STEPS_PER_CHECK, self.limits.steps)
 
-    def _store_in_cycle(self, key: _Key, depth: int, answer: Answer, start: Mark) -> None:
+    def _store_in_cycle(self, key: _Key, depth: int, answer: CycleResult, start: Mark) -> None:
         trail = self._trail
         if self._head < depth:
             self._partial[key] = answer, self._head

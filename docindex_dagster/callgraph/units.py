@@ -47,7 +47,7 @@ _ADDING_NAMES = """
 _ADDING = frozenset(_ADDING_NAMES.split())
 
 
-class Place(Protocol):
+class StatementPosition(Protocol):
     """The position of a statement: the line in the file and the byte in its text."""
 
     @property
@@ -68,7 +68,7 @@ class Chunks:
         self._has_bytes = len(known) == len(starts)
         self._starts = known if self._has_bytes else lines
 
-    def at(self, place: Place) -> str:
+    def at(self, place: StatementPosition) -> str:
         """Return the id of the chunk that contains a position."""
         found = bisect_right(self._starts, place.byte if self._has_bytes else place.line)
         return self.ids[max(0, found - 1)]

@@ -55,7 +55,7 @@ _MAX_FACTOR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSummaries:
     """Summaries by key, and the keys for which requests failed."""
 
     summaries: dict[str, str] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class SummaryCache:
     layout: Layout
     key: str
 
-    def find(self, wanted: Collection[str]) -> Found:
+    def find(self, wanted: Collection[str]) -> FoundSummaries:
         """Look up keys in the source's own file first, then in the files of other branches."""
-        found = Found()
+        found = FoundSummaries()
         for file in reversed(self.layout.summaries_of_repository(self.key)):
             missing = wanted - found.summaries.keys()
             if not missing:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.evaluation.metrics import Interval
     from docindex_dagster.evaluation.report import Comparison, Figures
-    from docindex_dagster.evaluation.retrieval_runs import Answer
     from docindex_dagster.evaluation.run import Evaluation
 
 _MAX_PLACES = 3  # results listed for a question
@@ -167,7 +166,7 @@ def _signed(found: "Interval") -> str:
     return f"{found.mean:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
 
 
-def _answer(answer: "Answer") -> None:
+def _answer(answer: "QuestionResult") -> None:
     question = answer.question
     line = Text(f"{answer.scores.ndcg_10:.3f} ", "dim").append(on_one_line(question.text), "bold")
     console.out.print(line.append(on_one_line(f"  {question.name}"), "dim"))
@@ -180,6 +179,6 @@ def _rank(rank: int | None) -> str:
     return "" if rank is None else f" (#{rank})"
 
 
-def _found(label: str, answer: "Answer") -> None:
+def _found(label: str, answer: "QuestionResult") -> None:
     places: Sequence[str] = [str(place) for place in answer.places[:_MAX_PLACES]]
     console.out.print(Text(on_one_line(f"{label} {', '.join(places) or 'nothing'}"), "dim"))

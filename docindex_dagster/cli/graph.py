@@ -35,7 +35,7 @@ from docindex_dagster.operations.graph import GraphRequest, Question, resolve_no
 from docindex_dagster.operations.graph import graph as ask
 from docindex_dagster.operations.view import View
 from docindex_dagster.render import console
-from docindex_dagster.render.console import Place, display_path
+from docindex_dagster.render.console import ResultLocation, display_path
 from docindex_dagster.search.freshness import file_resolver
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
@@ -185,13 +185,13 @@ def _answer(question: Question, *, json: bool, **options: Any) -> None:
         if has_several:
             console.out.print(Text(on_one_line(symbol), "bold cyan"), soft_wrap=True)
         for step in steps:
-            at = Place(step.source, step.path, step.line, file_of(step.source, step.path))
+            at = ResultLocation(step.source, step.path, step.line, file_of(step.source, step.path))
             _show(step, at, view.settings.home, names_source=found.graph.has_several_sources)
     for sentence in found.notes:
         console.out.print(on_one_line(sentence), soft_wrap=True)
 
 
-def _show(step: Step, at: Place, home: Path, *, names_source: bool) -> None:
+def _show(step: Step, at: ResultLocation, home: Path, *, names_source: bool) -> None:
     """Print an edge: its location, then the edge, indented by its distance."""
     how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
     line = Text("  " * (step.depth - 1)).append_text(console.place(at, home))

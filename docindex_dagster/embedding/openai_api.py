@@ -57,7 +57,7 @@ _WHY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EmbeddingResponse:
     """The unit vectors of a request's texts, and their number of tokens if the API reports it."""
 
     vectors: Vectors
@@ -94,7 +94,7 @@ class RefusedError(Exception):
         return option == self.param or option in message or (option == "dimensions" and "matryoshka" in message)
 
 
-def _read_answer(body: bytes, texts: int, dimension: int) -> Answer:
+def _read_answer(body: bytes, texts: int, dimension: int) -> EmbeddingResponse:
     """Return the vectors in a response.
 
     Raises:
@@ -120,7 +120,7 @@ def _read_answer(body: bytes, texts: int, dimension: int) -> Answer:
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         raise _RetryableError("answered with vectors that are zero or not finite", is_garbled=True)
     usage = answer.usage or _Usage()
-    return Answer((vectors / lengths).astype(np.float32), usage.prompt_tokens or usage.total_tokens)
+    return EmbeddingResponse((vectors / lengths).astype(np.float32), usage.prompt_tokens or usage.total_tokens)
 
 
 def _error_for(
@@ -204,7 +204,7 @@ class OpenAIApi:
         """Name of the API in messages."""
         return f"the embedding API {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
 
-    def ask(self, texts: Sequence[str], tokens: int, rate: Rate, patience: Patience) -> Answer:
+    def ask(self, texts: Sequence[str], tokens: int, rate: Rate, patience: Patience) -> EmbeddingResponse:
         """Return the vectors of texts that have about `tokens` tokens.
 
         Raises:
@@ -214,7 +214,7 @@ class OpenAIApi:
         tries = garbled = 0
         is_limit = False
 
-        def attempt() -> Answer:
+        def attempt() -> EmbeddingResponse:
             nonlocal tries, garbled, is_limit
             rate.wait(tokens)
             tries += 1
@@ -240,7 +240,7 @@ class OpenAIApi:
             times = f" ({tries} tries)" if tries > 1 else ""
             raise EmbeddingError(f"{self.name} {error}{retry_hint}{times}") from None
 
-    def _attempt(self, texts: Sequence[str], timeout_s: float) -> Answer:
+    def _attempt(self, texts: Sequence[str], timeout_s: float) -> EmbeddingResponse:
         options = self.options
         try:
             return _read_answer(self._post(texts, options, timeout_s), len(texts), self.dimension)

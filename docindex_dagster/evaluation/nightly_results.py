@@ -20,7 +20,7 @@ from docindex_dagster.evaluation.configuration import Configuration
 from docindex_dagster.evaluation.metrics import Interval, intervals
 from docindex_dagster.evaluation.questions import Question, sample
 from docindex_dagster.evaluation.report import ALL, Report, grouped, report
-from docindex_dagster.evaluation.retrieval_runs import Answer, ask
+from docindex_dagster.evaluation.retrieval_runs import QuestionResult, ask
 from docindex_dagster.evaluation.run import QuestionSelection, questions_of_file, questions_of_history
 from docindex_dagster.search.scope import without_branches
 from docindex_dagster.stores.reader import Reader, open_reader
@@ -49,14 +49,14 @@ class Change:
         return self.difference is not None and self.difference.high < 0 and self.difference.mean <= -NEGLIGIBLE
 
 
-def changes(answers: Sequence[Answer], before: Scores) -> Iterator[Change]:
+def changes(answers: Sequence[QuestionResult], before: Scores) -> Iterator[Change]:
     """Yield the change over all answers since the last nights, then that of each source."""
     yield _change(ALL, answers, before)
     for key, some in grouped(answers, lambda answer: answer.question.source):
         yield _change(key, some, before)
 
 
-def _change(name: str, answers: Sequence[Answer], before: Scores) -> Change:
+def _change(name: str, answers: Sequence[QuestionResult], before: Scores) -> Change:
     differences = [
         [answer.scores.ndcg_10 - sum(past) / len(past)]
         for answer in answers
@@ -72,7 +72,7 @@ def identity(question: Question) -> str:
     return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def merged_scores(answers: Sequence[Answer], before: Scores) -> dict[str, list[float]]:
+def merged_scores(answers: Sequence[QuestionResult], before: Scores) -> dict[str, list[float]]:
     """Return the scores to remember after a night: those of the last nights, for the questions that it asked."""
     found = {}
     for answer in answers:
@@ -111,7 +111,7 @@ class Night:
 
     report: Report | None
     changes: Sequence[Change]
-    answers: Sequence[Answer] = ()
+    answers: Sequence[QuestionResult] = ()
 
 
 def evaluate_night(settings: Settings, warn: Callable[[str], None]) -> Night:

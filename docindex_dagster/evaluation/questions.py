@@ -22,7 +22,7 @@ _CHANGE_LOG = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HitPosition:
     """The position of a hit."""
 
     source: str
@@ -42,7 +42,7 @@ class Target:
     path: str
     lines: tuple[int, int] | None = None
 
-    def is_met(self, place: Place) -> bool:
+    def is_met(self, place: HitPosition) -> bool:
         """Return whether a place is in the file and overlaps the lines."""
         if (place.source, place.path) != (self.source, self.path):
             return False
@@ -89,7 +89,7 @@ def most_common(values: Iterable[str]) -> str:
     return min(counts, key=lambda value: (-counts[value], value))
 
 
-def ranks(question: Question, places: Sequence[Place]) -> list[int | None]:
+def ranks(question: Question, places: Sequence[HitPosition]) -> list[int | None]:
     """Return the rank of each target, from 1, among places sorted best first; None if no place meets it."""
     return [
         next((rank for rank, place in enumerate(places, start=1) if target.is_met(place)), None)

@@ -6,7 +6,7 @@ from typing import Any
 
 from docindex_dagster.evaluation.metrics import NAMES, Interval, intervals
 from docindex_dagster.evaluation.questions import random_number
-from docindex_dagster.evaluation.retrieval_runs import Answer
+from docindex_dagster.evaluation.retrieval_runs import QuestionResult
 
 ALL = "all"
 
@@ -32,7 +32,7 @@ class Report:
     total: Figures
     by_source: Sequence[Figures]
     by_language: Sequence[Figures]
-    worst: Sequence[Answer]
+    worst: Sequence[QuestionResult]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -44,7 +44,7 @@ class Report:
         }
 
 
-def report(answers: Sequence[Answer], worst: int = 10) -> Report:
+def report(answers: Sequence[QuestionResult], worst: int = 10) -> Report:
     """Return the figures of the answers, and the `worst` worst ones.
 
     Raises:
@@ -60,20 +60,22 @@ def report(answers: Sequence[Answer], worst: int = 10) -> Report:
     )
 
 
-def figures(name: str, answers: Sequence[Answer]) -> Figures:
+def figures(name: str, answers: Sequence[QuestionResult]) -> Figures:
     """Return the figures of at least one answer."""
     return Figures(name, len(answers), intervals([answer.scores for answer in answers]))
 
 
-def grouped(answers: Sequence[Answer], key: Callable[[Answer], str]) -> Iterable[tuple[str, list[Answer]]]:
+def grouped(
+    answers: Sequence[QuestionResult], key: Callable[[QuestionResult], str]
+) -> Iterable[tuple[str, list[QuestionResult]]]:
     """Group answers by a key, the largest group first."""
-    found: dict[str, list[Answer]] = {}
+    found: dict[str, list[QuestionResult]] = {}
     for answer in answers:
         found.setdefault(key(answer), []).append(answer)
     return sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
-def answer_as_dict(answer: Answer) -> dict[str, Any]:
+def answer_as_dict(answer: QuestionResult) -> dict[str, Any]:
     """Return the JSON form of an answer: the question, the expected targets with their ranks, and what was found."""
     question = answer.question
     return {
@@ -88,7 +90,7 @@ def answer_as_dict(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _goodness(answer: Answer) -> tuple[float, float, bytes]:
+def _goodness(answer: QuestionResult) -> tuple[float, float, bytes]:
     """Sort by score; break ties pseudorandomly, so that no source comes first."""
     return answer.scores.ndcg_10, answer.scores.mrr, random_number(answer.question)
 
@@ -100,7 +102,9 @@ class Comparison:
     total: Figures  # of the second configuration
     difference: Figures
     by_source: Sequence[Figures]  # differences
-    changed: Sequence[tuple[Answer, Answer]]  # the pairs that differ most: the first and the second answer
+    changed: Sequence[
+        tuple[QuestionResult, QuestionResult]
+    ]  # the pairs that differ most: the first and the second answer
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -115,7 +119,7 @@ class Comparison:
         }
 
 
-def compare(first: Sequence[Answer], second: Sequence[Answer], shown: int = 10) -> Comparison:
+def compare(first: Sequence[QuestionResult], second: Sequence[QuestionResult], shown: int = 10) -> Comparison:
     """Compare the answers of two configurations to the same questions, and list the `shown` pairs that differ most.
 
     Raises:
@@ -141,11 +145,11 @@ def verdict(difference: Interval) -> str:
     return "better" if difference.mean > 0 else "worse"
 
 
-def _difference(name: str, pairs: Sequence[tuple[Answer, Answer]]) -> Figures:
+def _difference(name: str, pairs: Sequence[tuple[QuestionResult, QuestionResult]]) -> Figures:
     rows = [[after - before for before, after in zip(one.scores, two.scores, strict=True)] for one, two in pairs]
     return Figures(name, len(pairs), intervals(rows))
 
 
-def _gain(pair: tuple[Answer, Answer]) -> float:
+def _gain(pair: tuple[QuestionResult, QuestionResult]) -> float:
     before, after = pair
     return after.scores.ndcg_10 - before.scores.ndcg_10

@@ -10,7 +10,7 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.evaluation.configuration import Configuration
 from docindex_dagster.evaluation.metrics import DEPTH, Scores, scores
-from docindex_dagster.evaluation.questions import Place, Question, is_change_log, ranks
+from docindex_dagster.evaluation.questions import HitPosition, Question, is_change_log, ranks
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
@@ -22,11 +22,11 @@ _SPARE = 10  # extra hits, in case some do not count
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuestionResult:
     """A question, the ten best places that a search returned, the rank of each target, and the scores."""
 
     question: Question
-    places: tuple[Place, ...]
+    places: tuple[HitPosition, ...]
     ranks: tuple[int | None, ...]
     scores: Scores
 
@@ -38,7 +38,7 @@ def ask(
     *,
     sources: tuple[str, ...] = (),
     warn: Callable[[str], None] = ignore_warning,
-) -> list[Answer]:
+) -> list[QuestionResult]:
     """Ask each question, as `docindex search` would, and rank its targets.
 
     Args:
@@ -88,13 +88,13 @@ class _Session:
     former: Callable[[str], Embedder | None]
     notes: Counter[str] = field(default_factory=Counter)
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> QuestionResult:
         hits = self._hits(question)
         if question.is_of_history:
             hits = [hit for hit in hits if not is_change_log(hit.path, hit.source_type)]
-        places = tuple(Place(hit.source, hit.path, hit.start_line, hit.end_line) for hit in hits[:DEPTH])
+        places = tuple(HitPosition(hit.source, hit.path, hit.start_line, hit.end_line) for hit in hits[:DEPTH])
         found = tuple(ranks(question, places))
-        return Answer(question, places, found, scores(found))
+        return QuestionResult(question, places, found, scores(found))
 
     def _hits(self, question: Question) -> list[Hit]:
         settings = self.configuration.settings

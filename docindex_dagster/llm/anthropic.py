@@ -61,7 +61,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _PartialAnswer:
     """An answer, assembled from the events received so far."""
 
     calls: dict[int | None, _Call] = field(default_factory=dict)  # keyed by the index of their content block
@@ -114,7 +114,7 @@ class AnthropicChat(HttpChat):
 
     async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
         body = {"model": self.settings.model, "max_tokens": max_tokens, "stream": True} | _request_body(messages, tools)
-        answer = _Answer()
+        answer = _PartialAnswer()
         async with self.request("POST", "/v1/messages", body) as response:
             self.accept(response)
             async with aclosing(events_of(response)) as events:

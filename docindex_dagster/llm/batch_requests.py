@@ -25,7 +25,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuestionOutcome:
     """The outcome of a question. `text` is None if the model gave no usable answer."""
 
     key: str
@@ -57,7 +57,7 @@ class QuestionBatch:
         """Whether the model failed so often that no more questions are sent."""
         return self.failures_in_a_row >= _MAX_FAILURES
 
-    def ask(self, questions: Iterable[Question]) -> Iterator[Answer]:
+    def ask(self, questions: Iterable[Question]) -> Iterator[QuestionOutcome]:
         """Yield answers as they arrive, for as many questions as the budget allows.
 
         The budget is checked against the estimated tokens of the questions in flight, scaled by how much earlier
@@ -101,7 +101,7 @@ class QuestionBatch:
         except Exception as error:  # noqa: BLE001 raised by any package; its message may contain anything
             outcomes.put((question, LLMError(f"{self.llm.name} failed ({type(error).__name__})")))
 
-    def _record(self, question: Question, outcome: Completion | LLMError, cost: int) -> Answer:
+    def _record(self, question: Question, outcome: Completion | LLMError, cost: int) -> QuestionOutcome:
         if isinstance(outcome, LLMError):
             return self._record_failure(question, str(outcome))
         if outcome.input_tokens or outcome.output_tokens:
@@ -115,9 +115,9 @@ class QuestionBatch:
         if text is None:
             return self._record_failure(question, f"{self.llm.name} returned an unusable answer")
         self.failures_in_a_row = 0
-        return Answer(question.key, text)
+        return QuestionOutcome(question.key, text)
 
-    def _record_failure(self, question: Question, problem: str) -> Answer:
+    def _record_failure(self, question: Question, problem: str) -> QuestionOutcome:
         self.failures_in_a_row += 1
         self.problem = problem
-        return Answer(question.key, None)
+        return QuestionOutcome(question.key, None)

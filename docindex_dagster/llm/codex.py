@@ -128,7 +128,7 @@ class CodexChat:
 
 
 async def _attempt(settings: LLMSettings, messages: Sequence[Message], endpoint: Endpoint) -> Stream:
-    answer = _Answer(endpoint)
+    answer = _PartialAnswer(endpoint)
     with _empty_folder(_system(messages)) as (folder, arguments):
         model_option = (f"--model={settings.model}",) if settings.model else ()
         try:
@@ -161,7 +161,7 @@ async def _lines(process: Process) -> AsyncIterator[bytes]:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _PartialAnswer:
     """An answer, assembled from the events received so far."""
 
     endpoint: Endpoint

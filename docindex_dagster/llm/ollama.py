@@ -95,7 +95,7 @@ class OllamaChat(HttpChat):
     async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
         body = self._request_body(messages, tools, max_tokens)
         estimate = sum(count_tokens([json.dumps(part) for part in (*body["messages"], *body.get("tools", ()))]))
-        answer = _Answer(self.context_tokens, estimate, calls_of(messages))
+        answer = _PartialAnswer(self.context_tokens, estimate, calls_of(messages))
         async with self.request("POST", "/api/chat", body) as response:
             await self._accept(response, estimate)
             async with aclosing(lines_of(response)) as lines:
@@ -134,7 +134,7 @@ class OllamaChat(HttpChat):
 
 
 @dataclass(slots=True)
-class _Answer:
+class _PartialAnswer:
     """An answer, assembled from the lines received so far."""
 
     context_tokens: int

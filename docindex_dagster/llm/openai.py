@@ -97,7 +97,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _PartialAnswer:
     """An answer, assembled from the chunks received so far."""
 
     calls: list[_Call] = field(default_factory=list)
@@ -183,7 +183,7 @@ class OpenAIChat(HttpChat):
 
 async def _read(response: "Response", endpoint: Endpoint, calls_so_far: int) -> Stream:
     """Yield the items of an answer."""
-    answer = _Answer()
+    answer = _PartialAnswer()
     has_started = False
     async with aclosing(events_of(response)) as events:
         async for data in events:

@@ -61,7 +61,7 @@ class Definition(_Located):
     name: str  # qualified name
     content_hash: str  # of the file
     is_test: bool
-    parts: tuple["Part", ...]
+    parts: tuple["ChunkSpan", ...]
 
     @property
     def is_top(self) -> bool:
@@ -70,7 +70,7 @@ class Definition(_Located):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Part:
+class ChunkSpan:
     """Lines of a file, from 1 and inclusive, and the chunk in which they begin."""
 
     start_line: int
@@ -205,7 +205,7 @@ def _file(row: _Row) -> File:
 
 def _definitions_in(rows: Iterable[_Row], last: str) -> list[Definition]:
     """Return the definitions of a name in some chunks, without duplicates."""
-    parts: dict[tuple[str, str, str], list[Part]] = {}
+    parts: dict[tuple[str, str, str], list[ChunkSpan]] = {}
     last_row: dict[tuple[str, str, str], _Row] = {}
     for row in rows:
         for symbol in row["symbols"] or ():
@@ -213,7 +213,7 @@ def _definitions_in(rows: Iterable[_Row], last: str) -> list[Definition]:
             if _last(qualified, ".") == last:
                 key = row["source"], row["path"], qualified
                 last_row[key] = row
-                part = Part(symbol["start_line"], symbol["end_line"], row["chunk_index"])
+                part = ChunkSpan(symbol["start_line"], symbol["end_line"], row["chunk_index"])
                 parts.setdefault(key, []).append(part)
     return [
         Definition(*key, row["content_hash"], row["source_type"] == _TEST, tuple(sorted(parts[key])))
@@ -221,7 +221,7 @@ def _definitions_in(rows: Iterable[_Row], last: str) -> list[Definition]:
     ]
 
 
-def _lines(reader: Reader, definition: Definition, part: Part) -> str:
+def _lines(reader: Reader, definition: Definition, part: ChunkSpan) -> str:
     """Return the text of some lines, joined from the chunks that contain them."""
     rows = list(_chunks(reader, definition, part))
     pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, lambda *_: None))
@@ -229,7 +229,7 @@ def _lines(reader: Reader, definition: Definition, part: Part) -> str:
     return "\n".join(line for number, line in numbered if part.start_line <= number <= part.end_line)
 
 
-def _chunks(reader: Reader, definition: Definition, part: Part) -> Iterator[_Row]:
+def _chunks(reader: Reader, definition: Definition, part: ChunkSpan) -> Iterator[_Row]:
     """Yield the chunks of a file that contain some lines, in order."""
     index, count = part.chunk_index, _FIRST_CHUNKS
     while True:

@@ -100,7 +100,7 @@ class _Batch:
 
 
 @dataclass(slots=True)
-class _State:
+class _ProcessState:
     """State of a process for a log. Forked children start with a new state."""
 
     process: int = field(default_factory=os.getpid)
@@ -117,7 +117,7 @@ class _Writer:
     def __init__(self, segments: Segments, segment_bytes: int = _SEGMENT_BYTES) -> None:
         self._segments = segments
         self._segment_bytes = segment_bytes
-        self._state = _State()
+        self._state = _ProcessState()
 
     def append(self, records: Sequence[Record]) -> list[Entry]:
         """Write records together; they are on disk when this returns. Records without a time get increasing times.
@@ -146,13 +146,15 @@ class _Writer:
         with state.commit:
             _close_segment(state)
 
-    def _own_state(self) -> _State:
+    def _own_state(self) -> _ProcessState:
         if self._state.process != os.getpid():
-            self._state = _State()  # the parent process uses the segment, and its threads may have held the locks
+            self._state = (
+                _ProcessState()
+            )  # the parent process uses the segment, and its threads may have held the locks
         return self._state
 
     @staticmethod
-    def _batch(state: _State, records: Sequence[Record]) -> _Batch:
+    def _batch(state: _ProcessState, records: Sequence[Record]) -> _Batch:
         stamped: list[Record] = []
         for record in records:
             if not record.at:
@@ -160,7 +162,7 @@ class _Writer:
             stamped.append(record if record.at else replace(record, at=state.last))
         return _Batch(stamped, [encode(as_payload(record)) for record in stamped])
 
-    def _commit(self, state: _State, batches: Sequence[_Batch]) -> None:
+    def _commit(self, state: _ProcessState, batches: Sequence[_Batch]) -> None:
         """Write the waiting batches, and set the positions of each, or the error of all."""
         try:
             with reporting_full_disk(self._segments.home.home), self._segments.appending():
@@ -175,7 +177,7 @@ class _Writer:
         for batch in batches:
             batch.positions = [next(positions) for _ in batch.data]
 
-    def _open(self, state: _State) -> Segment:
+    def _open(self, state: _ProcessState) -> Segment:
         """Return the segment to append to. The caller holds the lock that prevents removals."""
         segment = state.segment
         if segment is not None and (segment.size >= self._segment_bytes or not segment.is_open()):
@@ -185,7 +187,7 @@ class _Writer:
         return state.segment
 
 
-def _close_segment(state: _State) -> None:
+def _close_segment(state: _ProcessState) -> None:
     segment, state.segment = state.segment, None
     if segment is not None:
         segment.close()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResultLocation:
     """The location of a chunk or of the evidence for an edge."""
 
     source: str
@@ -37,7 +37,7 @@ class Place:
     page: int | None = None
 
 
-def display_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
+def display_path(result: "Hit | Match | ResultLocation", home: Path) -> tuple[str, str]:
     """Return the path of a result as it can be typed here, and its source if the path alone does not identify it.
 
     The path is relative if the file is below the working directory or both are in the folder of the file's source;
@@ -51,7 +51,7 @@ def display_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
     return (os.path.relpath(file, here) if is_near else file), ""
 
 
-def link(result: "Hit | Match | Place") -> str | None:
+def link(result: "Hit | Match | ResultLocation") -> str | None:
     """Return the URL of a result's file."""
     if result.file is None:
         return None
@@ -176,7 +176,7 @@ def _what(hit: Hit) -> str:
     return hit.title if hit.symbol != hit.qualified_name else f"{hit.chunk_type} {hit.title}"
 
 
-def place(result: "Hit | Match | Place", home: Path, column: str = "") -> Text:
+def place(result: "Hit | Match | ResultLocation", home: Path, column: str = "") -> Text:
     """Return the location of a result, linked to its file, with the source in front if the path needs it."""
     path, source = display_path(result, home)
     where = on_one_line(f"{path}:{result.line}{column}" if result.line else path)
@@ -226,7 +226,7 @@ def chunk(row: dict[str, Any], file: str | None, home: Path, *, is_changed: bool
 def _head(row: dict[str, Any], file: str | None, home: Path) -> Text:
     if row["chunk_type"] == "message":
         return Text(on_one_line(f"{row['source']}  commit {row['commit']}"), "bold cyan")
-    at = Place(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
+    at = ResultLocation(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
     is_named = bool(display_path(at, home)[1])
     lines = f"  {row['start_line']}-{row['end_line']}" + ("" if is_named else f"  {row['source']}")
     return place(at, home).append(on_one_line(lines), Style(color="default", dim=True))

@@ -123,7 +123,7 @@ class AnswerPrinter:
 
     def _place(self, passage: Passage, spans: Sequence[tuple[int, int]]) -> Text:
         file = self.file_of(passage.source, passage.path)
-        at = console.Place(passage.source, passage.path, None, file, passage.page)
+        at = console.ResultLocation(passage.source, passage.path, None, file, passage.page)
         lines = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
         return console.place(at, self.home).append(f":{lines}", "cyan")
 

@@ -31,7 +31,7 @@ _UNWANTED = "code-not-wanted: include_code is false"
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Listing:
     """The entries to examine and the previous rows to keep; for git, also the state of the work tree."""
 
     entries: Collection[Entry]
@@ -83,11 +83,11 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     return table.replace_schema_metadata(metadata)
 
 
-def _find(source: Source, previous: pa.Table | None) -> _Found:
+def _find(source: Source, previous: pa.Table | None) -> _Listing:
     none = DISCOVERED_FILES.empty_table()
     if source.kind != "git":
         walked = list(walk(path_rules(source)))
-        return _Found(walked, none, changes.fingerprint_of_entries(source, walked))
+        return _Listing(walked, none, changes.fingerprint_of_entries(source, walked))
     rules, trees = read_work_trees(source)
     tree_status = trees[0].tree_status
     state = changes.state_of(source, rules, tree_status)
@@ -99,21 +99,21 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
         kept = _rows_except(previous, suspects)
         trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, suspects))]
     entries = list_files(rules, trees, submodules=source.submodules)
-    return _Found(entries, kept, seen, tree_status, moves, state)
+    return _Listing(entries, kept, seen, tree_status, moves, state)
 
 
-def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Found:
+def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Listing:
     """Examine only some paths."""
     paths = frozenset(name_to_path(name) for name in only)
     kept = _rows_except(previous, paths)
     if source.kind != "git":
-        return _Found([entry for entry in walk(path_rules(source)) if entry.path in paths], kept)
+        return _Listing([entry for entry in walk(path_rules(source)) if entry.path in paths], kept)
     rules, trees = read_work_trees(source)
     tree_status = trees[0].tree_status
     if not source.submodules:
         trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, paths))]
     entries = list_files(rules, trees, submodules=source.submodules)
-    return _Found([entry for entry in entries if entry.path in paths], kept, tree_status=tree_status)
+    return _Listing([entry for entry in entries if entry.path in paths], kept, tree_status=tree_status)
 
 
 def _rows_except(previous: pa.Table, paths: frozenset[bytes]) -> pa.Table:
@@ -166,7 +166,7 @@ def _examine(source: Source, path: bytes) -> Content:
 
 
 def _commits(
-    source: Source, found: _Found, judged: Iterable[tuple[Entry, Content]], memory: Memory
+    source: Source, found: _Listing, judged: Iterable[tuple[Entry, Content]], memory: Memory
 ) -> dict[bytes, str]:
     """Return the last commit of each file to index that the HEAD commit contains."""
     if found.tree_status is None or found.tree_status.head is None:

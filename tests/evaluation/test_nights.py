@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from docindex_dagster.evaluation import nightly_results
 from docindex_dagster.evaluation.metrics import Scores
 from docindex_dagster.evaluation.questions import Question, Target
-from docindex_dagster.evaluation.retrieval_runs import Answer
+from docindex_dagster.evaluation.retrieval_runs import QuestionResult
 
 
 def answers(scores, source="git/app"):
     return [
-        Answer(
+        QuestionResult(
             Question(f"{source}@{number}", f"question {number}", (Target(source, "a.py"),), "python"),
             (),
             (None,),

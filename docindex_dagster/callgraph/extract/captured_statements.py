@@ -40,7 +40,7 @@ class Language(NamedTuple):
     query: "Query"
 
 
-class Place(NamedTuple):
+class PositionedCapture(NamedTuple):
     """A statement or mark at a position, whose scope is not known yet."""
 
     start: int
@@ -51,14 +51,14 @@ class Place(NamedTuple):
     until: int = 0  # for an argument of an anonymous function: the end of this function
 
 
-def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Place]:
+def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[PositionedCapture]:
     """Return all matches of the query in file order, including those in code that the grammar does not parse."""
     from tree_sitter import QueryCursor
 
     cursor = QueryCursor(language.query)
     cursor.set_max_start_depth(_DEPTH_LIMIT)
-    first: list[Place] = []
-    others: list[Place] = []
+    first: list[PositionedCapture] = []
+    others: list[PositionedCapture] = []
     ignored: list[Node] = []
     current: Tree | None = tree
     for _ in range(_NESTED_LIMIT):
@@ -79,7 +79,7 @@ def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Pl
     return _renamed([*_without_ignored(places, ignored)] if ignored else places, language.syntax)
 
 
-def _without_ignored(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
+def _without_ignored(places: list[PositionedCapture], ignored: "list[Node]") -> Iterator[PositionedCapture]:
     """Yield the places outside the ignored nodes."""
     spans = sorted((node.start_byte, node.end_byte) for node in ignored)
     ends = [*accumulate((end for _, end in spans), max)]
@@ -104,13 +104,13 @@ def _parse_unread(nodes: "Sequence[Node]", tree: "Tree", language: str) -> "Tree
     return parse(b" " * first + bytes(text), language)
 
 
-def _several(capture: str, parts: "Captured", syntax: Syntax, reader: Reader) -> Iterator[Place]:
+def _several(capture: str, parts: "Captured", syntax: Syntax, reader: Reader) -> Iterator[PositionedCapture]:
     for node, statement in MANY[capture](parts[capture][0], reader):
         if found := _in_named_function(node, statement, syntax, reader):
-            yield Place(node.start_byte, node.end_byte, node.start_point[0] + 1, found)
+            yield PositionedCapture(node.start_byte, node.end_byte, node.start_point[0] + 1, found)
 
 
-def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader: Reader) -> Place | None:
+def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader: Reader) -> PositionedCapture | None:
     found = ONE[capture](parts, reader)
     start, end, line = node.start_byte, node.end_byte, node.start_point[0] + 1
     if isinstance(found, Parameter | Return):
@@ -126,7 +126,7 @@ def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader
         if "bind.given" in parts:
             until = _end_of_function(parts["bind.given"][0], reader)
     # Hot path: this is three times faster than calling the class.
-    return tuple.__new__(Place, (start, end, line, found, region, until))
+    return tuple.__new__(PositionedCapture, (start, end, line, found, region, until))
 
 
 @lru_cache(maxsize=1_000)
@@ -145,14 +145,14 @@ def _end_of_function(argument: "Node", reader: Reader) -> int:
     return node.end_byte if node is not None else 0
 
 
-def _renamed(places: list[Place], syntax: Syntax) -> Iterable[Place]:
+def _renamed(places: list[PositionedCapture], syntax: Syntax) -> Iterable[PositionedCapture]:
     """Rename arguments that several anonymous functions have in common, so that each name is unique."""
     uses = Counter(one.found.target for one in places if one.until and isinstance(one.found, Assignment))
     mark = "~" if syntax.blocks is None else "~~"  # "~" is used for block variables
     return _numbered(places, uses, mark) if len(uses) < uses.total() else places
 
 
-def _numbered(places: list[Place], uses: Counter[Expression], mark: str) -> Iterator[Place]:
+def _numbered(places: list[PositionedCapture], uses: Counter[Expression], mark: str) -> Iterator[PositionedCapture]:
     around: list[tuple[int, Name, Name]] = []
     seen: Counter[Name] = Counter()
     for place in places:

@@ -7,7 +7,7 @@ the value of a property belongs to the enclosing scope.
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from docindex_dagster.callgraph.extract.captured_statements import Place
+from docindex_dagster.callgraph.extract.captured_statements import PositionedCapture
 from docindex_dagster.callgraph.extract.renaming import Placed
 from docindex_dagster.callgraph.extract.statements import Mark
 from docindex_dagster.callgraph.ir import (
@@ -67,7 +67,7 @@ class Scoping:
         # The ends of the last decorator, property value and parameter default.
         self._decorated = self._initial = self._outside = 0
 
-    def statements(self, places: Iterable[Place]) -> Iterator[Placed]:
+    def statements(self, places: Iterable[PositionedCapture]) -> Iterator[Placed]:
         """Yield the statements with their scopes."""
         for place in places:
             start, found = place.start, place.found
@@ -84,12 +84,12 @@ class Scoping:
             if one is not None:
                 yield one
 
-    def _is_outside(self, place: Place, symbol: Symbol) -> bool:
+    def _is_outside(self, place: PositionedCapture, symbol: Symbol) -> bool:
         """Return whether a place in a property is outside its accessors."""
         is_itself = isinstance(place.found, Assignment) and place.found.target is Name(symbol.name)
         return place.start < self._initial or is_itself
 
-    def _note(self, mark: Mark, place: Place, scope: str) -> None:
+    def _note(self, mark: Mark, place: PositionedCapture, scope: str) -> None:
         """Record a mark for a scope, or the end of the code that it applies to."""
         match mark.kind:
             case "property":
@@ -103,7 +103,7 @@ class Scoping:
             case "outer":
                 self._outside = place.end
 
-    def _call(self, place: Place, found: CallSite, scope: str) -> Placed | None:
+    def _call(self, place: PositionedCapture, found: CallSite, scope: str) -> Placed | None:
         """Return a call with its scope; None for a bare name that is a variable."""
         start, callee = place.start, found.callee
         scope = self._outer if start < self._outside else scope
@@ -115,7 +115,7 @@ class Scoping:
         parts = (found.kind, scope, callee, found.arguments, place.line, start)
         return tuple.__new__(CallSite, parts), start, None
 
-    def _scoped(self, place: Place, found: Statement, scope: str) -> Placed | None:
+    def _scoped(self, place: PositionedCapture, found: Statement, scope: str) -> Placed | None:
         """Return the statement of a place with its scope; None for an assignment that defines the current function."""
         start, region = place.start, place.region
         is_outside = start < self._decorated

@@ -291,7 +291,7 @@ def repeated_type(name: Node) -> Expression:
     return instance_of(before.child_by_field_name("type")) if before is not None else UNKNOWN
 
 
-class Step(NamedTuple):
+class AccessStep(NamedTuple):
     """A step from a value to a part of it: a member, or, without a name, an element."""
 
     name: str = ""
@@ -299,10 +299,10 @@ class Step(NamedTuple):
     cls: TypeRef | None = None  # the class of the value, from the pattern
 
 
-HELD = Step()
+HELD = AccessStep()
 
 
-def with_steps(value: Expression, steps: Sequence[Step]) -> Expression:
+def with_steps(value: Expression, steps: Sequence[AccessStep]) -> Expression:
     """Apply steps to a value; a pattern's class serves as the type if the value is unknown.
 
     The last item of a pair may also be the value itself, since elements of a map are its values.

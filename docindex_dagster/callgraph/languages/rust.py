@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Node, Reader, Syntax, text_of
 from docindex_dagster.callgraph.extract.library import held, last
-from docindex_dagster.callgraph.extract.variables import HELD, Step, position, with_steps
+from docindex_dagster.callgraph.extract.variables import HELD, AccessStep, position, with_steps
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Element, Expression, Name, path_of
 from docindex_dagster.callgraph.languages.rust_std import rust_result
 from docindex_dagster.callgraph.modules import Modules, upwards
@@ -138,7 +138,7 @@ def _roots(paths: frozenset[str], path: str) -> list[str]:
 
 def _matched(name: Node, reader: Reader) -> Expression:
     """Return the part of the matched value that a name in a pattern binds."""
-    steps: list[Step] = []
+    steps: list[AccessStep] = []
     node = name
     while (outer := node.parent) is not None:
         if outer.type == "tuple_struct_pattern":
@@ -147,7 +147,7 @@ def _matched(name: Node, reader: Reader) -> Expression:
                 return with_steps(_field_of(variant, str(position(node, outer.named_children) - 1)), steps)
             steps.append(HELD)
         elif outer.type == "tuple_pattern":
-            steps.append(Step(str(position(node, outer.named_children)), not node.next_named_sibling))
+            steps.append(AccessStep(str(position(node, outer.named_children)), not node.next_named_sibling))
         elif outer.type == "field_pattern":
             return with_steps(_field(name, node, outer, reader), steps)
         elif outer.type == "closure_parameters":
@@ -161,7 +161,7 @@ def _matched(name: Node, reader: Reader) -> Expression:
     return UNKNOWN
 
 
-def _tuple_part(value: Node | None, steps: list[Step], reader: Reader) -> tuple[Expression, list[Step]]:
+def _tuple_part(value: Node | None, steps: list[AccessStep], reader: Reader) -> tuple[Expression, list[AccessStep]]:
     """Apply the outermost step to a tuple literal."""
     if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not HELD:
         parts, at = value.named_children, int(steps[-1].name)

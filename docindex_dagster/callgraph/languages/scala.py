@@ -18,7 +18,7 @@ from docindex_dagster.callgraph.extract.expressions import (
 )
 from docindex_dagster.callgraph.extract.library import body_of, collected, object_and_method, something
 from docindex_dagster.callgraph.extract.types import declared_type
-from docindex_dagster.callgraph.extract.variables import HELD, Step, position, with_steps
+from docindex_dagster.callgraph.extract.variables import HELD, AccessStep, position, with_steps
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
@@ -118,7 +118,7 @@ def _is_argument(node: Node) -> bool:
 
 def _matched(name: Node, reader: Reader) -> Expression:
     """Return the part of the matched value that a name in a pattern binds."""
-    steps: list[Step] = []
+    steps: list[AccessStep] = []
     node = name
     for outer in nodes_around(name):
         parts = [child for child in outer.named_children if child.type != "type_arguments"]
@@ -126,9 +126,9 @@ def _matched(name: Node, reader: Reader) -> Expression:
         if outer.type == "case_class_pattern":
             cls = declared_type(text_of(outer.child_by_field_name("type")))
             last = cls.name.rpartition(".")[2] if cls else ""
-            steps.append(HELD if last in _HOLDERS else Step(f"{last}#{at - 1}", cls=cls))
+            steps.append(HELD if last in _HOLDERS else AccessStep(f"{last}#{at - 1}", cls=cls))
         elif outer.type == "tuple_pattern":
-            steps.append(Step(str(at), at == len(parts) - 1))
+            steps.append(AccessStep(str(at), at == len(parts) - 1))
         elif outer.type == "infix_pattern" and at == 0:
             steps.append(HELD)
         elif outer.type in _MATCHING:

@@ -156,7 +156,7 @@ def _is_for_now(program: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class AgentConfig:
     """The configuration of docindex in one scope of an agent."""
 
     agent: str
@@ -234,14 +234,14 @@ def entry_text(agent: Agent, name: str, server: Server) -> str:
     return with_server(None, agent, name, server)
 
 
-def states(folder: Path, name: str) -> Iterator[State]:
+def states(folder: Path, name: str) -> Iterator[AgentConfig]:
     """Yield the configuration of docindex for each agent and scope."""
     for agent in agents().values():
         for scope in agent.scopes():
             yield _state(Plan(folder), agent, scope, name)
 
 
-def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> State:
+def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> AgentConfig:
     file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
     command = problem = rules_problem = ""
     has_block = False
@@ -253,7 +253,7 @@ def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> State:
         has_block = rules_file is not None and has_rules(plan.read(rules_file), name)
     except AgentError as error:
         rules_problem = str(error)
-    return State(agent.name, scope, file, command, problem, rules_file, has_block, rules_problem)
+    return AgentConfig(agent.name, scope, file, command, problem, rules_file, has_block, rules_problem)
 
 
 def _edit(plan: Plan, file: Path, edit: Edit, advice: str) -> None:

@@ -209,8 +209,8 @@ class _Tick:
         waiting = seen.model_copy(update={"is_open": True, "asked_at": asked_at})
         last = last_runs(self.context.instance, {PARTITION_TAG: check.source.key})
         step = _step(last, before, waiting, lambda: check.is_indexed(self.settings))
-        if step is not Step.ASK or not may_ask:
-            return (seen if step is Step.SETTLED else waiting), None
+        if step is not NextStep.ASK or not may_ask:
+            return (seen if step is NextStep.SETTLED else waiting), None
         reason = "retry after a failure" if last.failures else "files or settings changed"
         request = dg.RunRequest(partition_key=check.source.key, tags={REASON_TAG: reason, **last.demands})
         return waiting.model_copy(update={"asked_at": time.time()}), request
@@ -221,7 +221,7 @@ def _files(source: Source) -> str:
         return fingerprint(source)
 
 
-class Step(Enum):
+class NextStep(Enum):
     """Next step for a source whose index is not known to be current."""
 
     SETTLED = "nothing is left to do until it changes"
@@ -229,21 +229,21 @@ class Step(Enum):
     ASK = "ask for a run"
 
 
-def _step(last: LastRuns, before: Seen | None, seen: Seen, is_indexed: Callable[[], bool]) -> Step:
+def _step(last: LastRuns, before: Seen | None, seen: Seen, is_indexed: Callable[[], bool]) -> NextStep:
     if last.is_unfinished:
-        return Step.WAIT
+        return NextStep.WAIT
     has_new_settings = before is not None and before.made_with != seen.made_with
     if last.declined == seen.state and not has_new_settings:
-        return Step.SETTLED
+        return NextStep.SETTLED
     # Whoever requested the last run, it may have indexed the current state.
     if not last.failures and is_indexed():
-        return Step.SETTLED
+        return NextStep.SETTLED
     if seen.asked_at and last.began >= seen.asked_at and not last.failures:
         # The run succeeded, or a user canceled it. If the index still differs, another run would not help.
-        return Step.SETTLED
+        return NextStep.SETTLED
     is_first_run_pending = before is None and last.status is None  # by `sources_changed`
     may_retry = has_new_settings or _may_retry(last, has_changed=not seen.asked_at)
-    return Step.ASK if may_retry and not is_first_run_pending else Step.WAIT
+    return NextStep.ASK if may_retry and not is_first_run_pending else NextStep.WAIT
 
 
 def _failed_since(instance: dg.DagsterInstance, at: float) -> set[str]:

@@ -32,7 +32,7 @@ class Memory(CursorPart):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class KnownSources:
     """Keys of sources, by who knows them."""
 
     places: Mapping[str, str]  # declared in `docindex.toml`, with the origin of their files
@@ -53,7 +53,7 @@ class Plan:
     partitions: tuple[str, ...]
 
 
-def plan(now: State, before: Memory) -> Plan:
+def plan(now: KnownSources, before: Memory) -> Plan:
     """Compare the current state with what the previous tick saw.
 
     - If a partition has disappeared, a user deleted it: remove its source from the index until the user requests it.
@@ -81,7 +81,7 @@ def plan(now: State, before: Memory) -> Plan:
     )
 
 
-def _renamed(now: State, before: Memory) -> Iterator[tuple[str, str]]:
+def _renamed(now: KnownSources, before: Memory) -> Iterator[tuple[str, str]]:
     """Yield old keys that are still indexed, with the keys that now declare their files."""
     new = {origin: key for key, origin in now.places.items() if key not in before.places}
     candidates = {key: new[origin] for key, origin in before.places.items() if origin in new} | dict(before.renamed)
@@ -142,13 +142,13 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
 
 def _state(
     layout: Layout, declared: Mapping[str, Source], partitions: Sequence[str], context: dg.SensorEvaluationContext
-) -> State:
+) -> KnownSources:
     try:
         generation = read_generation(layout)
     except StoreError as error:  # a run rebuilds it; until then, the published sources are unknown
         context.log.warning(str(error))
         generation = None
-    return State(
+    return KnownSources(
         places=_origins(declared),
         partitions=frozenset(partitions),
         published=frozenset(generation.sources if generation else ()) | source_status.waiting_for_takeover(layout),

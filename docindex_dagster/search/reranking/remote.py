@@ -34,7 +34,7 @@ class _Scored(BaseModel):
     relevance_score: FiniteFloat
 
 
-class _Answer(BaseModel):
+class _Response(BaseModel):
     results: list[_Scored] = Field(min_length=1)
 
 
@@ -64,13 +64,13 @@ class RemoteReranker:
         lowest = min(opinions.values())  # for passages missing from the response
         return blend("rerank", passages, [opinions.get(at, lowest) for at in range(len(texts))], self.weight)
 
-    def _post(self, payload: dict[str, Any]) -> _Answer:
+    def _post(self, payload: dict[str, Any]) -> _Response:
         try:
             return call_with_deadline(self.timeout_s, lambda: self._request(payload))
         except Exception as error:
             raise self._error_for(error) from error
 
-    def _request(self, payload: dict[str, Any]) -> _Answer:
+    def _request(self, payload: dict[str, Any]) -> _Response:
         import requests
 
         headers = {"Authorization": f"Bearer {self.api_key.get_secret_value()}"} if self.api_key else {}
@@ -80,7 +80,7 @@ class RemoteReranker:
             if response.status_code != _OK:
                 why = _WHY.get(response.status_code, "it failed")
                 raise RerankError(f"{self._host} answered {response.status_code}: {why}")
-            return _Answer.model_validate_json(_read_body(response))
+            return _Response.model_validate_json(_read_body(response))
 
     def _error_for(self, error: Exception) -> RerankError:
         """Return the error for a failed request; its message reveals only the host of the URL."""

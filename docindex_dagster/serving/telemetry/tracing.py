@@ -50,12 +50,12 @@ class Tracing:
         """The settings with which FastAPI traces each request. It continues the client's trace (`traceparent`)."""
         return {**OFF, "tracing": True, "tracer_provider": self._provider, "operation_spans": False}
 
-    def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_Step":
+    def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_TraceSpan":
         """Return a span for a step of the current request."""
         opened = self._tracer.start_as_current_span(
             name, attributes=_prefixed(attributes), record_exception=False, set_status_on_exception=False
         )
-        return _Step(opened, has_texts=self._has_texts)
+        return _TraceSpan(opened, has_texts=self._has_texts)
 
     def close(self) -> None:
         """Send the remaining spans, but give up after some seconds, since the collector may be down."""
@@ -64,7 +64,7 @@ class Tracing:
         ending.join(_CLOSE_TIMEOUT_S)
 
 
-class _Step:
+class _TraceSpan:
     """A span of OpenTelemetry."""
 
     __slots__ = ("_has_texts", "_opened", "_span")

@@ -19,7 +19,7 @@ from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.render.html.templating import page
 from docindex_dagster.serving.http.served_project import Project
 from docindex_dagster.serving.web import files
-from docindex_dagster.serving.web.search import Asked, choices_of
+from docindex_dagster.serving.web.search import SearchQuery, choices_of
 
 router = APIRouter()
 _MAX_ANSWER, _MAX_COMMENT = 200_000, 4000
@@ -60,7 +60,7 @@ class SentFeedback(_SentModel):
 
 
 @router.get("/ask")
-def ask(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+def ask(project: Project, request: Request, asked: Annotated[SearchQuery, Query()]) -> HTMLResponse:
     """Return the page, with the question from the URL in its form."""
     llm = project.settings.llm
     opened = files.opened(project, asked.at, asked.start, asked.end, asked.symbol) if asked.at else None

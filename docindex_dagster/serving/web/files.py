@@ -179,7 +179,7 @@ def _lines(found: FileText, start: int | None, end: int | None) -> Iterator[Line
             seen = max(seen, number)
 
 
-class Asked(BaseModel):
+class CommitQuery(BaseModel):
     """Filters for the commits to show. Empty fields are ignored."""
 
     q: Annotated[str, Field(max_length=20_000)] = ""
@@ -209,7 +209,7 @@ class Commits:
 
 
 @router.get("/log")
-def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+def log(project: Project, request: Request, asked: Annotated[CommitQuery, Query()]) -> HTMLResponse:
     """Return the page with the newest commits, or with those that match a query."""
     found, trouble = Commits([]), None
     try:
@@ -223,10 +223,10 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
 
 def newest(project: ServedProject, key: str, limit: int) -> list[dict[str, Any]]:
     """Return the newest commits of a source."""
-    return _found(project, Asked(source=key)).rows[:limit]
+    return _found(project, CommitQuery(source=key)).rows[:limit]
 
 
-def _found(project: ServedProject, asked: Asked) -> Commits:
+def _found(project: ServedProject, asked: CommitQuery) -> Commits:
     start = (asked.page - 1) * _COMMITS
     end = start + _COMMITS
 

@@ -49,7 +49,7 @@ TYPES: Mapping[SourceType, str] = {
 }
 
 
-class Asked(BaseModel):
+class SearchQuery(BaseModel):
     """A search and the file next to its results, as given in the URL. Empty fields are ignored."""
 
     q: Annotated[str, Field(max_length=20_000)] = ""
@@ -136,7 +136,7 @@ class Choices:
 
 
 @router.get("/")
-def home(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+def home(project: Project, request: Request, asked: Annotated[SearchQuery, Query()]) -> HTMLResponse:
     """Return the search page."""
     values = _results(project, asked)
     opened = files.opened(project, asked.at, asked.start, asked.end, asked.symbol) if asked.at else None
@@ -144,7 +144,7 @@ def home(project: Project, request: Request, asked: Annotated[Asked, Query()]) -
 
 
 @router.get("/part/results")
-def results(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+def results(project: Project, request: Request, asked: Annotated[SearchQuery, Query()]) -> HTMLResponse:
     """Return only the results."""
     return page(request, "_results.html", **_results(project, asked))
 
@@ -156,7 +156,7 @@ def shown(hit: Hit, *, is_noted: bool | None = None) -> Shown:
     return Shown(hit, lines, hit.start_line + hit.snippet.offset, largest, is_noted)
 
 
-def _show_all(project: ServedProject, asked: Asked, hits: Sequence[Hit]) -> list[Shown]:
+def _show_all(project: ServedProject, asked: SearchQuery, hits: Sequence[Hit]) -> list[Shown]:
     """Return results. If questions are collected, ranked results show whether they are recorded as answers."""
     if not project.settings.evaluation.collect or asked.mode not in {"", *RETRIEVING}:
         return [shown(hit) for hit in hits]
@@ -177,7 +177,7 @@ def _snippet(hit: Hit) -> list[Markup]:
     return highlighting.window_of(hit.text, hit.language, snippet.highlights, snippet.offset, count)
 
 
-def _results(project: ServedProject, asked: Asked) -> dict[str, Any]:
+def _results(project: ServedProject, asked: SearchQuery) -> dict[str, Any]:
     """Return the results, or the indexed sources if there is no query, or the problem."""
     answer: Answer[Hit] | None = None
     trouble: ProblemError | None = None
