@@ -9,7 +9,7 @@ NAMES = ("struct.py", "numpy.py", "docindex_dagster.py")
 
 
 def run_in_a_source(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a script from elsewhere in the source folder; any module imported from that folder writes to standard error."""
+    """Run a script in the source folder; any module imported from that folder writes to standard error."""
     source, file = folder / "source", folder / "elsewhere" / "script.py"
     for each in (source, file.parent):
         each.mkdir()
