@@ -1,4 +1,4 @@
-"""Tests that the files of `deploy/` agree and name only existing files, commands, settings, variables, tags and queues."""
+"""Tests that the files of `deploy/` agree, and that the files, commands, settings and queues they name exist."""
 
 import json
 import re
