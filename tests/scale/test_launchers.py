@@ -1,4 +1,4 @@
-"""Tests that deployments with Docker's and Ray's launchers run the same jobs as with Celery, and build the same index."""
+"""Tests that Docker's and Ray's launchers run the same jobs as Celery's, and that the index equals one machine's."""
 
 import time
 from collections.abc import Callable
