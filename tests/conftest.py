@@ -1,4 +1,4 @@
-"""What several test modules share."""
+"""Shared fixtures and helpers."""
 
 import gc
 import signal
@@ -32,19 +32,19 @@ from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 
-# As the command line does: a tenth of the time of its tests. While tests are collected, nothing is looked for.
+# The command line sets the same threshold. It saves a tenth of the test time; collection disables the collector.
 gc.set_threshold(50_000)
 gc.disable()
-# A shell lets what it starts in the background ignore SIGINT, and the commands under test would inherit that.
+# A shell makes its background jobs ignore SIGINT, and the commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says how busy the machine is.
+# The duration of an example depends on how busy the machine is.
 settings.register_profile("docindex", deadline=None)
 settings.load_profile("docindex")
 
-_LONGEST = "incremental"  # the folder of tests that each take a minute
+_LONGEST = "incremental"  # each of its tests takes about a minute
 
-# Its loader finds no text in it, so that it is cut as text.
+# The loader finds no text in this page, so docindex chunks its source as plain text.
 PAGE_WITHOUT_TEXT = "<html><body><script>start({pages: 12, title: 'marmots'})</script></body></html>\n"
 Git = Callable[..., str]
 
@@ -52,31 +52,31 @@ MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest tests: at the end, the other processes would wait for them."""
+    """Run the longest tests first, so that no worker idles at the end."""
     items.sort(key=lambda item: item.path.parent.name != _LONGEST)
 
 
 def pytest_collection_finish() -> None:
-    """Never look through what the modules and the tests themselves hold: a million objects, a second each time."""
+    """Exclude modules and collected tests from garbage collection: a million objects, one second per pass."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_folder_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Projects that tests list, and indexes that they keep, are none of the user's."""
+    """Keep the project list and the caches of tests out of the user's folders."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         for name in ("DOCINDEX_ROOT", "DOCINDEX_PROJECT"):
             patch.delenv(name, raising=False)
-        patch.setenv("DOCINDEX_TRUST", "1")  # tests write their own projects; those of trust take it away
+        patch.setenv("DOCINDEX_TRUST", "1")  # tests write their own projects; the tests of trust unset it
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_project_around_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A `docindex.toml` above the tests' folders is none of theirs, nor of the processes that they start."""
+    """Hide any `docindex.toml` above the test folders from tests and their child processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp()))
         yield
@@ -84,7 +84,7 @@ def _no_project_around_the_tests(tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="session", autouse=True)
 def _migrations_are_read_once() -> Iterator[None]:
-    """Dagster reads the scripts of all its migrations for each new database: a sixth of the time of a small run."""
+    """Cache Dagster's migration scripts: reading them for each new database takes a sixth of a small run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ScriptDirectory, "from_config", cache(ScriptDirectory.from_config))
         yield
@@ -92,12 +92,12 @@ def _migrations_are_read_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_project_of_an_earlier_command() -> None:
-    """A command keeps the project that it chose until the next one begins; tests call some functions without one."""
+    """Clear the project selected by the previous command; some tests call functions without selecting one."""
     selected_project.begin(None)
 
 
 def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample", language: str = "python") -> pa.Table:
-    """A `chunks` table in which each text is a chunk that defines a function named after its first word."""
+    """Return a `chunks` table in which each text is a chunk that defines a function named after its first word."""
     cut = []
     for path, texts in sorted(files.items()):
         drafts = []
@@ -113,7 +113,7 @@ def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample"
 
 
 def references_of(chunks: pa.Table) -> pa.Table:
-    """The references of such files: each defines its functions, and imports `os`."""
+    """Return the references of such chunks: each defines its function and imports `os`."""
     rows = []
     for path, hashed, language in (row.values() for row in referring(chunks).to_pylist()):
         of_file = chunks.filter(pc.equal(chunks["path"], path)).to_pylist()
@@ -128,7 +128,7 @@ def vectors_of(chunks: pa.Table) -> pa.Table:
 
 
 def extracted(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan = EVERYTHING) -> Extraction:
-    """The graph of a source, as its stage makes and keeps it."""
+    """Extract and store the graph of a source, as its stage does."""
     before = extraction.read(layout, key)
     made = extraction.extract(layout, key, chunks, references_of(chunks), plan=plan, previous=before)
     extraction.write(layout, key, made)
@@ -138,7 +138,7 @@ def extracted(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan = EVER
 def publish_rows(
     layout: Layout, key: str, chunks: pa.Table, vectors: pa.Table, model: Model = MODEL, **options: Any
 ) -> Publication:
-    """Publish the rows of a source, with the graph of its chunks."""
+    """Publish the rows of a source with the graph of its chunks."""
     made = extracted(layout, key, chunks, options.get("plan", EVERYTHING))
     return publish(layout, SourceRows(key, chunks, vectors, made), model, **options)
 
@@ -150,12 +150,12 @@ def layout(tmp_path: Path) -> Layout:
 
 @pytest.fixture
 def git(monkeypatch: pytest.MonkeyPatch) -> Git:
-    """Run git in a folder, with no configuration but its own."""
+    """Return a function that runs git in a folder without the user's configuration."""
     return git_alone(monkeypatch)
 
 
 def git_alone(patch: pytest.MonkeyPatch) -> Git:
-    """The same for what lives longer than a test."""
+    """Return the same function for fixtures that outlive a test."""
     patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     patch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
 

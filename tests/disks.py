@@ -1,4 +1,4 @@
-"""Small file systems in memory, to fill. Making one takes root, or a namespace in which a user is root."""
+"""Small in-memory file systems for disk-full tests. Mounting them requires root or a user namespace."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ _KIB = 1 << 10
 
 @contextmanager
 def mounted(folder: Path, size: int) -> Iterator[Path]:
-    """An empty file system of so many bytes, in a new folder below this one."""
+    """Mount an empty file system of `size` bytes in a new folder below `folder`."""
     disk = folder / "disk"
     disk.mkdir()
     options = ("-t", "tmpfs", "-o", f"size={size}")
@@ -26,7 +26,7 @@ def mounted(folder: Path, size: int) -> Iterator[Path]:
 
 
 def leave_free(disk: Path, kib: int) -> None:
-    """Fill the disk up to so much."""
+    """Fill the disk until `kib` KiB are free."""
     filler = disk / "filler"
     filler.unlink(missing_ok=True)
     state = os.statvfs(disk)

@@ -1,4 +1,4 @@
-"""The packages that the documentation gives as examples: installed as a user would, and used by the commands."""
+"""The example packages of the documentation, installed as a user would install them."""
 
 import os
 import re
@@ -15,14 +15,14 @@ _OFFLINE = ("--no-deps", "--no-build-isolation", "--no-index")
 
 
 def install(folder: Path, page: str, heading: str = "", broken: Sequence[str] = (), code: str = "") -> Path:
-    """Install the first example of a page, or of its part after a heading, with pip; returns what `PYTHONPATH` names.
+    """Install the first example of a page or section with pip, and return the value for `PYTHONPATH`.
 
     Args:
         folder: where the package is written and installed.
-        page: the path of a file in docs.
-        heading: the part's, with its marks.
-        broken: further entry points of the example's group, each named as what it names in `code`.
-        code: of a second module.
+        page: path of a file in docs.
+        heading: heading of the section, including its `#` characters.
+        broken: additional entry points in the example's group, each named after its target in `code`.
+        code: source of a second module.
     """
     text = (_DOCS / page).read_text()
     part = text.partition(heading)[2] if heading else text
@@ -41,7 +41,7 @@ def install(folder: Path, page: str, heading: str = "", broken: Sequence[str] = 
 
 
 def docindex(project: Path, site: Path | None, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command on a project, where the packages of a folder are installed as well."""
+    """Run a command on a project, with the packages of `site` importable."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
     paths = os.pathsep.join(filter(None, [str(site or ""), os.environ.get("PYTHONPATH")]))
     return subprocess.run(

@@ -1,6 +1,6 @@
-"""The HTTP server of the tests, on the loopback device: real sockets, real time-outs, and every way of not answering.
+"""HTTP test server on the loopback device, with real sockets, real timeouts and every way of failing to answer.
 
-What an API answers, and what it remembers of who asked, stands beside the tests of that API.
+The responses and recorded requests of each API are defined next to the tests of that API.
 """
 
 import json
@@ -17,22 +17,22 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection. A client that is gone is no error; nothing is logged."""
+    """Request handler that logs nothing and ignores disconnected clients."""
 
-    is_over: threading.Event  # the test has ended: who waits may go
+    is_over: threading.Event  # set at the end of the test, to release waiting handlers
 
     def handle(self) -> None:
-        with suppress(ConnectionError):  # the client had waited long enough
+        with suppress(ConnectionError):  # the client timed out
             super().handle()
 
     def body(self) -> Any:
-        """What was sent, as JSON."""
+        """Return the request body, parsed as JSON."""
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
     def answer(
         self, status: int, body: bytes = b"", headers: Mapping[str, str] = _NO_HEADERS, drip_s: float = 0.0
     ) -> None:
-        """Send an answer, in drops of a byte where there is to be a time between them."""
+        """Send a response, one byte at a time if a delay is given."""
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
@@ -47,9 +47,9 @@ class Handler(BaseHTTPRequestHandler):
                 return
 
     def stream(self, pieces: Iterable[bytes], headers: Mapping[str, str] = _NO_HEADERS, drip_s: float = 0.0) -> None:
-        """Begin an answer whose length is not said before, and send pieces of it, each as it is.
+        """Start a response of unknown length and send pieces of it unchanged.
 
-        `end_stream` ends it; a connection that is closed before breaks it off.
+        `end_stream` completes the response; closing the connection first truncates it.
         """
         self.send_response(200)
         for name, value in {"Transfer-Encoding": "chunked", **headers}.items():
@@ -62,12 +62,12 @@ class Handler(BaseHTTPRequestHandler):
                 return
 
     def end_stream(self) -> None:
-        """End an answer that `stream` began."""
+        """End a response that `stream` started."""
         self.wfile.write(b"0\r\n\r\n")
         self.wfile.flush()
 
     def has_left(self, within_s: float) -> bool:
-        """Whether the client closes the connection, waited for so many seconds at most."""
+        """Return whether the client closes the connection within this time."""
         until = time.monotonic() + within_s
         while time.monotonic() < until and not self.is_over.is_set():
             if select.select([self.connection], [], [], 0.01)[0]:
@@ -85,16 +85,16 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, *_: object) -> None:
-        """A client that is gone is no error here."""
+        """Ignore disconnected clients."""
 
 
 @contextmanager
 def serving(handler: type[Handler], *, reads_all: bool = False) -> Iterator[str]:
-    """Serve, and give the address: http://127.0.0.1:PORT.
+    """Serve requests and yield the address: http://127.0.0.1:PORT.
 
     Args:
-        handler: answers.
-        reads_all: at the end, wait until all that was sent is read.
+        handler: the request handler.
+        reads_all: read every request to its end before stopping.
     """
     is_over = threading.Event()
     server = _Server(("127.0.0.1", 0), type(handler.__name__, (handler,), {"is_over": is_over}))
@@ -111,7 +111,7 @@ def serving(handler: type[Handler], *, reads_all: bool = False) -> Iterator[str]
 
 
 def unused_address() -> str:
-    """Where nobody listens."""
+    """Return an address at which no server listens."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     server.server_close()
     return f"http://127.0.0.1:{server.server_port}"

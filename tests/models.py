@@ -1,4 +1,4 @@
-"""Models beside the default one: small, of another dimension, and with a record of what they embedded."""
+"""Test models: small, of a different dimension than the default model, and recording what they embed."""
 
 import zlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from docindex_dagster.search import service
 
 @dataclass
 class TinyEmbedder:
-    """Counts the words of a text in as many buckets as a vector has values."""
+    """Embedder that hashes words into buckets, one per dimension, and counts them."""
 
     name: str = "tiny"
     dimension: int = 8
@@ -34,7 +34,7 @@ class TinyEmbedder:
 
 
 def offer(monkeypatch, model: Embedder, *, with_default: bool = False) -> None:
-    """Let the settings name this model, and no provider have the default one, unless `with_default`."""
+    """Select this model in the settings and hide the default model, unless `with_default` is set."""
     offered = {"static": lambda _: model, **({"former": lambda _: StaticEmbedder()} if with_default else {})}
     monkeypatch.setattr(providers, "PROVIDERS", replace(providers.PROVIDERS, ours=offered))
     service._previous_embedder.cache_clear()

@@ -1,4 +1,4 @@
-"""The time at which a daemon of a test indexes everything: none that comes while the test runs."""
+"""A nightly indexing time that never falls within a test run."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,9 +6,9 @@ _AWAY = timedelta(hours=12)
 
 
 def distant_night(now: datetime | None = None) -> dict[str, str]:
-    """Variables of the environment that put the nightly run as far from now as a day allows.
+    """Return environment variables that move the nightly run as far from now as possible.
 
-    Else a test that looks at who asked for the runs would fail where it happens to run at night.
+    Tests that check what triggered a run would otherwise fail at night.
     """
     at = (now or datetime.now(UTC)) + _AWAY
     return {

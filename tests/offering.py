@@ -14,13 +14,13 @@ _PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "write-a-plug-in.md"
 
 
 def install(folder: Path, heading: str, patch: pytest.MonkeyPatch, *, edit: tuple[str, str] = ("", "")) -> str:
-    """Install the example of a part of the page, for this process and for a test; returns what `PYTHONPATH` names.
+    """Install the example of a section for this process and one test, and return the value for `PYTHONPATH`.
 
     Args:
-        folder: an empty one.
-        heading: of the part.
-        patch: undoes it.
-        edit: what to replace in the module, and by what.
+        folder: an empty folder.
+        heading: heading of the section.
+        patch: undoes the installation.
+        edit: text to replace in the module, and its replacement.
     """
     part = _PAGE.read_text().partition(f"## {heading}\n")[2]
     (module,) = re.findall(r"```python\n# (\w+)\.py\n", part.partition("\n## ")[0])
@@ -37,12 +37,12 @@ def install(folder: Path, heading: str, patch: pytest.MonkeyPatch, *, edit: tupl
     ]
     (info / "entry_points.txt").write_text("".join(lines))
     patch.syspath_prepend(str(folder))
-    patch.delitem(sys.modules, module, raising=False)  # of another test
+    patch.delitem(sys.modules, module, raising=False)  # left by another test
     forget()
     return str(folder)
 
 
 def forget() -> None:
-    """Look again at what is installed."""
+    """Clear the cache of installed plug-ins."""
     plugins._entry_point.cache_clear()
     stages.stages.cache_clear()

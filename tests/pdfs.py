@@ -1,16 +1,16 @@
-"""PDFs, written by hand: pages of lines with their sizes and places, an outline, and whatever else a test puts in."""
+"""Hand-written PDFs: pages of lines with sizes and positions, an outline, and any other objects a test adds."""
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
-Line = tuple[str, float, float]  # a text, the size of its letters, how high it stands
+Line = tuple[str, float, float]  # text, font size, height above the bottom of the page
 
 _ESCAPES = str.maketrans({char: f"\\{char}" for char in "()\\"})
 BODY = "The pump moves water from the well to the tank."
 
 
 def page(*lines: Line) -> bytes:
-    """The drawing of a page."""
+    """Return the content stream of a page."""
     drawn = (
         f"BT /F1 {size} Tf 1 0 0 1 72 {height} Tm ({text.translate(_ESCAPES)}) Tj ET" for text, size, height in lines
     )
@@ -18,7 +18,7 @@ def page(*lines: Line) -> bytes:
 
 
 def text_page(title: str, *lines: str, size: float = 18, top: str = "", bottom: str = "") -> bytes:
-    """A page of a title, lines of text below it, and what stands in its margins."""
+    """Return a page with a title, lines of text below it, and text in its margins."""
     margin = [(top, 8.0, 800.0)] if top else []
     body = [(line, 10.0, 700.0 - 12 * at) for at, line in enumerate(lines)]
     end = [(bottom, 8.0, 40.0)] if bottom else []
@@ -28,9 +28,10 @@ def text_page(title: str, *lines: str, size: float = 18, top: str = "", bottom: 
 def pdf(
     pages: Sequence[bytes], outline: Iterable[tuple[str, int]] = (), more: Mapping[int, bytes] | None = None
 ) -> bytes:
-    """A PDF of drawn pages, whose outline leads from titles to pages; `more` replaces or adds objects by number.
+    """Return a PDF of these pages, whose outline maps titles to pages; `more` replaces or adds objects by number.
 
-    1 is the catalogue, 2 the page tree, 3 the font, 4 the outline; then come its entries, the pages and their streams.
+    Object 1 is the catalogue, 2 the page tree, 3 the font, 4 the outline. Outline entries, pages and content streams
+    follow.
     """
     entries = [*outline]
     first = 5 + len(entries)
@@ -54,12 +55,12 @@ def pdf(
 
 
 def stream(data: bytes, about: bytes = b"") -> bytes:
-    """A stream, with what its dictionary says besides its length."""
+    """Return a stream; `about` holds further entries of its dictionary."""
     return b"<</Length %d%b>>stream\n%b\nendstream" % (len(data), about, data)
 
 
 def bomb(size: int) -> bytes:
-    """A stream of so many bytes, which takes some hundred: packed twice."""
+    """Return a doubly compressed stream of a few hundred bytes that expands to `size` bytes."""
     packer = zlib.compressobj(9)
     block = b" " * (1 << 20)
     data = b"".join(packer.compress(block) for _ in range(size >> 20)) + packer.flush()
@@ -67,7 +68,7 @@ def bomb(size: int) -> bytes:
 
 
 def written(objects: Mapping[int, bytes], trailer: bytes = b"") -> bytes:
-    """A file of objects, with the table that says where they are."""
+    """Return a file of objects with its cross-reference table."""
     data, places = b"%PDF-1.7\n", {}
     for number, content in sorted(objects.items()):
         places[number] = len(data)
@@ -87,7 +88,7 @@ def _deep(depth: int) -> dict[int, bytes]:
 
 ONE = [text_page("Pumps", BODY)]
 GOOD = pdf(ONE)
-# Files that are damaged, or made to break what reads them, by what is wrong with each.
+# Damaged and malicious files, by what is wrong with them.
 HOSTILE: dict[str, bytes] = {
     "cut": GOOD[: len(GOOD) // 3],
     "header-alone": b"%PDF-1.7\n",

@@ -1,4 +1,4 @@
-"""Root's power over permissions, given up for a while: tests of what an ordinary user may do run as root as well."""
+"""Temporarily drop root's permission override, so that tests of unprivileged users also work as root."""
 
 import ctypes
 import os
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-_VERSION = 0x20080522  # of the structures, see capset(2)
+_VERSION = 0x20080522  # version of the structures, see capset(2)
 
 
 class _Header(ctypes.Structure):
@@ -21,7 +21,7 @@ class _Capabilities(ctypes.Structure):
 
 @contextmanager
 def as_ordinary_user() -> Iterator[None]:
-    """Let permissions bind this thread, and those that it starts, as they do the owner of the files."""
+    """Apply file permissions to this thread and its child threads as if it ran as the files' owner."""
     if os.geteuid() != 0:
         yield
         return

@@ -1,4 +1,4 @@
-"""Indexing as the command does, with its run recorded in Dagster at once."""
+"""Indexing as in `docindex index`, with the run recorded in Dagster immediately."""
 
 from functools import partial
 
@@ -21,12 +21,12 @@ def index_and_record(
     only: tuple[str, ...] = (),
     launched_by: Launcher = "command line",
 ) -> RunOutcome:
-    """Index a source, and record its run and all before it."""
+    """Index a source, then record its run and all earlier runs."""
     outcome = dagster_runs.index(settings, key, mode=mode, only=only, launched_by=launched_by)
     record_all(settings, instance)
     return outcome
 
 
 def record_all(settings: Settings, instance: dg.DagsterInstance) -> int:
-    """Record what is in the journal."""
+    """Record the runs in the journal."""
     return record(instance, settings, partial(build_definitions, settings.root))

@@ -1,4 +1,4 @@
-"""A folder with modules of its own, as a source may be, and a script that is run in it."""
+"""A source folder with its own Python modules, and scripts run inside it."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ NAMES = ("struct.py", "numpy.py", "docindex_dagster.py")
 
 
 def run_in_a_source(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a script that lies elsewhere; each module of the source that is imported writes to standard error."""
+    """Run a script in the source folder; any module imported from that folder writes to standard error."""
     source, file = folder / "source", folder / "elsewhere" / "script.py"
     for each in (source, file.parent):
         each.mkdir()

@@ -1,4 +1,4 @@
-"""Commands in a terminal: what they print there, and what becomes of Ctrl-C."""
+"""Commands in a pseudo-terminal: their output, and their response to Ctrl-C."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ _STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b
 
 
 class Terminal:
-    """A command that runs in a terminal of its own, of which it is the session's leader."""
+    """Command that runs as session leader in its own pseudo-terminal."""
 
     def __init__(self, arguments: Sequence[str], folder: Path, columns: int = 80, **variables: str) -> None:
         """Start `docindex ARGUMENTS` in a folder."""
@@ -34,29 +34,27 @@ class Terminal:
         self.code: int | None = None
 
     def wait_for(self, text: str) -> None:
-        """Read until a text was printed."""
+        """Read output until it contains this text."""
         self._read(lambda: text in self.plain)
         assert text in self.plain, self.plain
 
     def wait_for_count(self, text: str, count: int) -> None:
-        """Read until a text was printed so often."""
+        """Read output until it contains this text `count` times."""
         self._read(lambda: self.plain.count(text) >= count)
         assert self.plain.count(text) >= count, self.plain
 
     def type(self, text: str) -> None:
-        """Type a text."""
         os.write(self._terminal, text.encode())
 
     def type_line(self, text: str) -> None:
-        """Type a line."""
         self.type(f"{text}\n")
 
     def press_ctrl_c(self) -> None:
-        """As a user does: the terminal sends the signal to all processes of the command."""
+        """Send Ctrl-C, so that the terminal signals every process of the command."""
         os.write(self._terminal, _CTRL_C)
 
     def end(self) -> int:
-        """Read what is left; the exit code."""
+        """Read the remaining output and return the exit code."""
         self._read(lambda: False)
         if self.code is None:
             _, status = os.waitpid(self.pid, 0)
@@ -66,7 +64,7 @@ class Terminal:
 
     @property
     def plain(self) -> str:
-        """What was printed, without what steers the terminal."""
+        """Return the output without terminal control sequences."""
         return _STEERING.sub("", self.output)
 
     def _read(self, is_enough: Callable[[], bool]) -> None:

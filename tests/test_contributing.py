@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md leads to where a change goes: each place that it names exists."""
+"""Tests that every path and name mentioned in CONTRIBUTING.md exists."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ PLACES = re.findall(r"^\| (.+?) \| `([\w/]+\.py)`: `(\w+)` \|$", (ROOT / "CONTRI
 
 
 def defined(path: Path) -> set[str]:
-    """The functions, classes and variables at the top of a module."""
+    """Return the functions, classes and variables defined at module level."""
     names: set[str] = set()
     for node in ast.parse(path.read_text()).body:
         match node:

@@ -1,4 +1,4 @@
-"""What a public function's docstring has to say: what it raises of ours, and of an array its shape and type."""
+"""Tests that docstrings of public functions list docindex's own errors and the shape and dtype of arrays."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ Errors = dict[str, set[str]]
 
 
 def errors_of(trees: list[ast.Module]) -> Errors:
-    """The errors that modules define for others, each with the names of its bases, of theirs, and its own."""
+    """Return the error classes of these modules, each with its own name and those of its ancestors."""
     bases = {
         node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
         for tree in trees
@@ -39,13 +39,13 @@ ERRORS = errors_of(list(TREES.values()))
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """The functions of a module and of its classes, by the name of the class, if any, and their own."""
+    """The functions and methods of a module, by class name (if any) and function name."""
 
     functions: dict[tuple[str, str], Function]
     errors: Errors
 
     def undocumented(self) -> dict[str, set[str]]:
-        """What public functions raise and do not list, by their names."""
+        """Return the undocumented errors of each public function."""
         public = (key for key in self.functions if not any(name.startswith("_") for name in key))
         found = {".".join(filter(None, key)): self._missing(key) for key in public}
         return {name: missing for name, missing in found.items() if missing}
@@ -59,7 +59,7 @@ class Module:
         return set(re.findall(r"^\s+(\w+): ", section, re.MULTILINE)) & self.errors.keys()
 
     def _raised(self, key: tuple[str, str], callers: tuple[tuple[str, str], ...]) -> set[str]:
-        """The errors of ours that a function raises, by itself or by functions of its module."""
+        """Return the docindex errors that a function raises, directly or through functions of its module."""
         function = self.functions[key]
         raised = {
             node.exc.func.id
@@ -89,7 +89,7 @@ def module_of(tree: ast.Module, errors: Errors) -> Module:
 
 
 def unguarded(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """What runs where an error is not caught: without functions that are defined there, and bodies of `try`."""
+    """Yield the nodes whose errors propagate: skip nested functions and the bodies of `try` statements."""
     left: list[ast.AST] = list(body)
     while left:
         node = left.pop()
@@ -101,14 +101,14 @@ def unguarded(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def arrays(function: Function) -> bool:
-    """Whether an array goes in or out."""
+    """Return whether the signature contains an array."""
     every = [*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs]
     annotations = [argument.annotation for argument in every] + [function.returns]
     return any(ARRAYS.search(ast.unparse(annotation)) for annotation in annotations if annotation is not None)
 
 
 def without_shape(module: Module) -> list[str]:
-    """The public functions that take or give an array, and do not say its shape and type."""
+    """Return the public functions that take or return an array without documenting its shape and dtype."""
     return [
         ".".join(filter(None, key))
         for key, function in module.functions.items()
@@ -117,7 +117,7 @@ def without_shape(module: Module) -> list[str]:
     ]
 
 
-# The command line's functions have no callers; their docstrings are its help.
+# Command-line functions have no callers, and their docstrings are help texts.
 @pytest.mark.parametrize("room", sorted({path.parts[0] for path in TREES} - {"cli"}))
 def test_what_is_raised_is_documented(room):
     modules = {path: module_of(tree, ERRORS) for path, tree in TREES.items() if path.parts[0] == room}

@@ -1,4 +1,4 @@
-"""The pages are true: about the rooms of the package, and about what they tell to install."""
+"""Tests that the documentation is accurate: package layout, install commands and examples."""
 
 import re
 import tomllib
@@ -42,7 +42,7 @@ def test_all_modules_are_in_rooms_but_the_entry_points():
     rooms = [init.parent for init in PACKAGE.rglob("*/__init__.py")]
 
     assert {path.stem for path in PACKAGE.glob("*.py")} == {"__init__", "api", "definitions"}
-    assert len(rooms) <= 38  # with the rooms in rooms
+    assert len(rooms) <= 38  # including nested rooms
 
 
 @pytest.mark.parametrize("page", [*PAGES, MEASURED], ids=lambda page: page.name)

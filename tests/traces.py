@@ -1,4 +1,4 @@
-"""Where a text has left traces: every byte of a folder, what its formats compress, and what they mark as deleted."""
+"""Search for traces of a text: in every byte of a folder, in compressed data, and in rows marked as deleted."""
 
 import json
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from docindex_dagster.stores.lance_table import load_library
 
 
 def traces(home: Path, *words: str) -> set[str]:
-    """The files, stores and versions below a home that hold, or are named by, one of the words."""
+    """Return the files, stores and versions below a home whose name or content includes one of the words."""
     sought = [word.encode() for word in words]
     return {place for place, content in contents(home) if any(word in content for word in sought)}
 
 
 def hiding_places(home: Path) -> list[Path]:
-    """Files of the stores with rows that their store does not show: they are deleted, or of another version."""
+    """Return store files with invisible rows: deleted, or of another version."""
     found = list(home.glob("stores/lance/*/_deletions/*"))
     for folder in home.glob("stores/lance/*.lance"):
         manifests = sorted(folder.glob("_versions/*.manifest"))
@@ -34,7 +34,7 @@ def hiding_places(home: Path) -> list[Path]:
 
 
 def contents(home: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files, stores and versions below a home with their bytes, and with their values as text."""
+    """Yield the files, stores and versions below a home, with their bytes and their values as text."""
     for file in sorted(path for path in home.rglob("*") if path.is_file()):
         name = str(file.relative_to(home))
         yield name, file.read_bytes() + name.encode()

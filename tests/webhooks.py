@@ -1,4 +1,4 @@
-"""A webhook on the loopback device that answers as a test asks and remembers what was posted."""
+"""Webhook on the loopback device that returns scripted statuses and records the requests."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,14 +14,14 @@ SECRET = "T0CK3N-s3cr3t"
 
 @dataclass(slots=True)
 class Webhook:
-    """What was posted, and the statuses that are still to be answered; 200 after them, or no answer if it is silent."""
+    """The requests received and the statuses still to return: then 200, or no response if the webhook is silent."""
 
     address: str = ""
     statuses: list[int] = field(default_factory=list)
     is_silent: bool = False
     posted: list[dict[str, Any]] = field(default_factory=list)
-    types: list[str] = field(default_factory=list)  # the content type of each
-    followed: list[str] = field(default_factory=list)  # paths asked for that are not the webhook's
+    types: list[str] = field(default_factory=list)  # content type of each request
+    followed: list[str] = field(default_factory=list)  # requested paths other than the webhook's
 
     @property
     def url(self) -> SecretStr:
@@ -33,7 +33,6 @@ class Webhook:
 
 @contextmanager
 def listening(statuses: Sequence[int] = ()) -> Iterator[Webhook]:
-    """Serve a webhook."""
     hook = Webhook(statuses=list(statuses))
 
     class Handler(loopback.Handler):

@@ -1,4 +1,4 @@
-"""Real processes of docindex edit one file of an agent at the same time, and none of them loses an edit of another."""
+"""Concurrency tests: real docindex processes edit one agent file simultaneously, and no edit is lost."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ for name in sys.argv[1:]:
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """The file of Claude Code in a project."""
+    """Return Claude Code's file in a project."""
     project = tmp_path / "project"
     project.mkdir()
     (project / "docindex.toml").write_text("")
@@ -30,7 +30,7 @@ def file(tmp_path, monkeypatch):
 
 
 def adding(names):
-    """Start a process that runs `docindex agents add` once for each name, as soon as it gets a line."""
+    """Start a process that waits for a line, then runs `docindex agents add` once per name."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", ADD, *names],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Entries are set and removed in texts of JSON and TOML; other entries stay, in TOML with comments and layout."""
+"""Tests of setting and removing entries in JSON and TOML: other entries stay, in TOML with comments and layout."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""Files of agents are replaced whole, with their permissions, over links, but never outside of the project."""
+"""Tests that agent files are replaced atomically, keep their permissions, and never resolve outside the project."""
 
 import os
 import stat
@@ -41,7 +41,7 @@ def test_a_link_within_the_project_stays_and_leads_to_the_new_text(folder):
     plan = Plan(folder)
     plan.edit(folder / "CLAUDE.md", lambda _: "new\n")
 
-    assert plan.read(folder / "AGENTS.md") == "new\n"  # one file, whatever it is called
+    assert plan.read(folder / "AGENTS.md") == "new\n"  # the same file under another name
     plan.apply()
     assert (folder / "CLAUDE.md").is_symlink()
     assert (folder / "AGENTS.md").read_text() == "new\n"

@@ -1,7 +1,7 @@
-"""Agents read with their own parsers what we wrote for them: make test-agents installs those that are npm packages.
+"""Tests that agents parse the files we write: `make test-agents` installs the agents that are npm packages.
 
-Where an agent starts the server to say how it is, it starts the real one. Those that are no packages, VS Code, Cursor,
-Windsurf and Zed, are compared with what is published of their formats.
+Agents that start the server to report its state start the real one. VS Code, Cursor, Windsurf and Zed are not npm
+packages; their files are checked against their published formats.
 """
 
 import json
@@ -23,7 +23,7 @@ TRIES = 5
 ROOT = "DOCINDEX_ROOT"
 ARGUMENTS = ["mcp", "--watch"]
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-# As crates/settings_content has it in Zed's source: a server that is started has a command and arguments.
+# From crates/settings_content in Zed's source: a local server has a command and arguments.
 ZED = {
     "type": "object",
     "required": ["command", "args"],
@@ -37,7 +37,7 @@ ZED = {
     },
     "additionalProperties": False,
 }
-# As src/vs/workbench/contrib/mcp/common/mcpConfiguration.ts has it in VS Code's source.
+# From src/vs/workbench/contrib/mcp/common/mcpConfiguration.ts in VS Code's source.
 VSCODE = {
     "type": "object",
     "additionalProperties": False,
@@ -60,14 +60,14 @@ pytestmark = [
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A project in the home folder of a user who has no agent yet."""
+    """Return a project in the home folder of a user who has no agents."""
     home, project = tmp_path / "home", tmp_path / "home" / "project"
     project.mkdir(parents=True)
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", ROOT):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
-    monkeypatch.setenv("MCP_TIMEOUT", "120000")  # milliseconds that Claude Code waits for the start of a server
+    monkeypatch.setenv("MCP_TIMEOUT", "120000")  # milliseconds that Claude Code waits for a server to start
     monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(home))
     monkeypatch.chdir(project)
     subprocess.run(["git", "init", "-q"], check=True)
@@ -85,7 +85,7 @@ def docindex(*arguments):
 
 
 def asked(agent, *arguments):
-    """What an agent prints."""
+    """Return the output of an agent command."""
     program = INSTALLED / "node_modules" / ".bin" / agent
     ended = subprocess.run(
         [program, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False
@@ -96,7 +96,7 @@ def asked(agent, *arguments):
 
 
 def json_in(printed):
-    """The first JSON value in what was printed."""
+    """Return the first JSON value in the output."""
     start = min(at for at in (printed.find("{"), printed.find("[")) if at >= 0)
     return json.JSONDecoder().raw_decode(printed[start:])[0]
 
@@ -145,7 +145,7 @@ def test_codex_reads_it(place, is_users):
 def test_gemini_cli_connects(place):
     docindex("agents", "add", "gemini")
 
-    for _ in range(TRIES):  # it waits for five seconds alone, which a busy machine may need for the start
+    for _ in range(TRIES):  # the agent waits only five seconds, which may be too short on a busy machine
         printed = asked("gemini", "mcp", "list")
         [state] = re.findall(r"docindex: \S*docindex mcp --watch \(stdio\) - (\w+)", printed)
         if state == "Connected":

@@ -1,4 +1,4 @@
-"""The instruction stands between two marks in a file of rules, once, and goes again without a trace."""
+"""Tests that the instruction is added to a rules file once, between two markers, and removed without a trace."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,7 @@ def test_each_server_has_an_instruction_of_its_own():
     ("before", "behind", "left"),
     [
         ("Ours.\n\n", "\n\nMore.\n", "Ours.\n\nMore.\n"),
-        ("Ours.\n", "\nMore.\n", "Ours.\nMore.\n"),  # put there by hand
+        ("Ours.\n", "\nMore.\n", "Ours.\nMore.\n"),  # added by hand
         ("Ours.\r\n", "\r\nMore.\r\n", "Ours.\r\nMore.\r\n"),
         ("Ours. ", " More.", "Ours.  More."),
         ("\n", "\nMore.\n", "\nMore.\n"),

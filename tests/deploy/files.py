@@ -1,4 +1,4 @@
-"""The files of `deploy/`, as the tests read them."""
+"""Readers for the files of `deploy/`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,28 +19,28 @@ YAML = sorted(DEPLOY.rglob("*.yaml"))
 
 
 def read(path: Path) -> Any:
-    """The one document of a YAML file."""
+    """Return the single document of a YAML file."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def documents(*paths: Path) -> list[dict[str, Any]]:
-    """All documents of YAML files."""
+    """Return all documents of YAML files."""
     return [document for path in paths for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
 
 
 def dagster_yaml(launcher: str) -> str:
-    """The `dagster.yaml` of a launcher, as the image has it; for Ray, as one makes it, since the image has none."""
+    """Return a launcher's `dagster.yaml`, composed as in the image."""
     return BASE.read_text(encoding="utf-8") + LAUNCHERS[launcher].read_text(encoding="utf-8")
 
 
 def example() -> dict[str, str]:
-    """The variables of `env.example`."""
+    """Return the variables of `env.example`."""
     lines = (DEPLOY / "env.example").read_text(encoding="utf-8").splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
 def commands() -> Iterator[list[str]]:
-    """What the containers run, by Compose and in Kubernetes."""
+    """Yield the commands of the containers in Compose and Kubernetes."""
     for service in read(COMPOSE)["services"].values():
         if isinstance(service.get("command"), list):
             yield service["command"]
@@ -50,5 +50,5 @@ def commands() -> Iterator[list[str]]:
 
 
 def queues() -> set[str]:
-    """The queues of Celery that some worker listens to."""
+    """Return the Celery queues that at least one worker consumes."""
     return {command[command.index("--queues") + 1] for command in commands() if "--queues" in command}

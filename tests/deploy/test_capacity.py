@@ -1,4 +1,4 @@
-"""The costs in `docs/explanation/several-machines.md` are up to date; run as a module, this writes them."""
+"""Tests that the costs in `docs/explanation/several-machines.md` are up to date; run as a module to update them."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ _TABLES = re.compile(r"<!-- capacity -->\n(.*?)\n<!-- /capacity -->", re.DOTALL)
 
 
 def tables() -> str:
-    """The plan as the page has it."""
+    """Return the capacity plan in the page's format."""
     return f"\n**{Plan().as_markdown().replace(chr(10), '**' + chr(10), 1)}"
 
 

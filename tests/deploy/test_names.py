@@ -1,4 +1,4 @@
-"""What `deploy/` names exists: files, commands, settings, variables, tags, queues; and its files agree."""
+"""Tests that the files of `deploy/` agree, and that the files, commands, settings and queues they name exist."""
 
 import json
 import re
@@ -36,7 +36,7 @@ CODE = [path.read_text(encoding="utf-8") for path in (PACKAGE / "definitions.py"
 
 
 def variables_in(value: Any) -> set[str]:
-    """The names in `env: NAME` of a file of Dagster's."""
+    """Return the names in `env: NAME` entries of a Dagster file."""
     if isinstance(value, list):
         return {name for each in value for name in variables_in(each)}
     if not isinstance(value, dict):
@@ -46,7 +46,7 @@ def variables_in(value: Any) -> set[str]:
 
 
 def is_setting(variable: str) -> bool:
-    """Whether `DOCINDEX_SECTION__NAME` sets something."""
+    """Return whether `DOCINDEX_SECTION__NAME` is a setting."""
     section, _, name = variable.removeprefix("DOCINDEX_").lower().partition("__")
     model = Settings.model_fields[section].annotation if section in Settings.model_fields else None
     if not name:
@@ -172,7 +172,7 @@ def test_the_image_has_what_it_copies():
     assert [name for name in copied if not (ROOT / name).exists()] == []
     assert all(f"!{Path(name).parts[0]}" in ignored for name in copied)
     assert len(ignored) == len({*ignored})
-    with_ray = {"ray"}  # which is larger than all else, and which a cluster of Ray has in an image of its own
+    with_ray = {"ray"}  # excluded: it is by far the largest package, and Ray clusters have their own image
     assert set(re.search(r"for launcher in ([\w ]+);", text)[1].split()) == set(LAUNCHERS) - with_ray
 
 
@@ -184,7 +184,7 @@ def test_the_image_is_made_in_stages_is_not_root_and_says_whether_it_is_well():
     assert re.search(r"^USER 10001:10001$", last, re.MULTILINE)
     assert "HEALTHCHECK" in last
     assert json.loads(re.search(r"^CMD (.+)$", last, re.MULTILINE)[1]) == read(COMPOSE)["services"]["search"]["command"]
-    assert "pip install" not in last  # neither the compiler of the wheel nor its sources are in the image
+    assert "pip install" not in last  # the image contains neither the wheel's compiler nor its sources
 
 
 def test_each_service_that_stays_says_whether_it_is_well_or_why_not():

@@ -1,4 +1,4 @@
-"""The tools that read the files of `deploy/` accept them: Dagster, Celery, Compose, hadolint …; `make test-deploy`.
+"""Tests that Dagster, Celery, Compose, hadolint and others accept the files of `deploy/`: `make test-deploy`.
 
 Helm renders the chart that `DOCINDEX_TEST_CHART` names: a folder, a file, or `dagster/dagster`.
 """
@@ -35,13 +35,13 @@ WITH_HELM = pytest.mark.skipif(not CHART or not shutil.which("helm"), reason="th
 IN_ENVIRONMENT = Path(sys.executable).parent
 COMPOSE_COMMANDS = (["docker", "compose"], [str(IN_ENVIRONMENT / "docker-compose")])
 INSTALLED_PROGRAM = "/opt/docindex/.venv/bin/docindex"
-MOST_EXPOSED = 4.0  # of 10, by what `systemd-analyze security` adds up; what is not hardened has 9.2
+MOST_EXPOSED = 4.0  # out of 10, according to `systemd-analyze security`; an unhardened unit scores 9.2
 WITH_SYSTEMD = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
 
 
 @pytest.fixture
 def environment(monkeypatch) -> dict[str, str]:
-    """The variables of the example, with something in place of what is secret."""
+    """Return the variables of the example, with placeholders for secrets."""
     filled = {name: value or "a-secret-of-a-test" for name, value in example().items()}
     for name, value in filled.items():
         monkeypatch.setenv(name, value)
@@ -53,7 +53,7 @@ def run(*command: str | Path, **arguments: Any) -> subprocess.CompletedProcess[s
 
 
 def instance_ref(folder: Path, text: str) -> Any:
-    """What Dagster makes of a `dagster.yaml`, checked by the schema of the instance."""
+    """Return Dagster's instance reference for a `dagster.yaml`, validated against the instance schema."""
     from dagster._core.instance.ref import InstanceRef
 
     (folder / "dagster.yaml").write_text(text, encoding="utf-8")
@@ -61,7 +61,7 @@ def instance_ref(folder: Path, text: str) -> Any:
 
 
 def check(data: Any) -> None:
-    """Check the configuration of a class of the instance by the class's own schema."""
+    """Validate the configuration of an instance class against the schema of that class."""
     from dagster._config import Field, process_config, resolve_to_config_type
     from dagster._serdes.config_class import class_from_code_pointer
 
@@ -131,7 +131,7 @@ def test_celery_workers_run_one_run_at_a_time_and_take_no_more(environment):
 )
 def test_programs_of_the_containers_take_their_options(command):
     pytest.importorskip("dagster_celery")
-    # `--help` behind all others: what comes before it is parsed first.
+    # `--help` goes last, so that the preceding arguments are parsed first.
     done = run(Path(sys.executable).parent / command[0], *command[1:], "--help")
 
     assert done.returncode == 0, done.stderr
@@ -139,7 +139,7 @@ def test_programs_of_the_containers_take_their_options(command):
 
 
 def as_typed(manifest: dict[str, Any]) -> Any:
-    """A manifest as the client of Kubernetes reads and writes it: what it does not know is gone."""
+    """Return a manifest after a round trip through the Kubernetes client, which drops unknown fields."""
     from kubernetes.client import ApiClient
 
     version = manifest["apiVersion"].rpartition("/")[2]
@@ -149,7 +149,7 @@ def as_typed(manifest: dict[str, Any]) -> Any:
 
 
 def unknown(manifest: Any, typed: Any, path: str = "") -> list[str]:
-    """The paths in a manifest that the API of Kubernetes has no name for."""
+    """Return the paths of manifest fields unknown to the Kubernetes API."""
     if isinstance(manifest, dict):
         here = [f"{path}.{key}" for key in manifest if manifest[key] is not None and key not in (typed or {})]
         return here + [
@@ -180,13 +180,13 @@ def test_an_unknown_key_of_a_manifest_is_found():
 
 
 def instance_in(manifests: list[dict[str, Any]]) -> str:
-    """The `dagster.yaml` among manifests."""
+    """Return the `dagster.yaml` among the manifests."""
     (text,) = [each["data"]["dagster.yaml"] for each in manifests if "dagster.yaml" in (each.get("data") or {})]
     return str(text)
 
 
 def rendered(*values: Path) -> list[dict[str, Any]]:
-    """The manifests that the chart makes."""
+    """Return the manifests rendered from the chart."""
     options = [word for path in values for word in ("--values", str(path))]
     done = run("helm", "template", "docindex", CHART, "--namespace", "docindex", *options)
 

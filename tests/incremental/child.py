@@ -1,10 +1,14 @@
-"""A process that indexes a project and says at which stage it is: python -m tests.incremental.child HOW [ARGUMENT…].
+"""Process that indexes a project and reports its current stage: python -m tests.incremental.child HOW [ARGUMENT…].
 
-The project is the one that `DOCINDEX_ROOT` names. It gets everything ready, prints `ready`, waits for a line, and runs:
-as `library` through `docindex_dagster.runner.runs`, with graphs that another process extracts, as `command` as
-`docindex index` or what the arguments say, and as `loop` through the library again and again until its input ends.
-What it does is seen from outside: by the files that it opens, the commands that it starts, and the progress that it
-reports. Where `DOCINDEX_TEST_MODEL` is set, the default provider gives another model.
+`DOCINDEX_ROOT` names the project. The process initializes, prints `ready` and waits for a line. HOW selects what it
+then runs:
+
+- `library`: `docindex_dagster.runner.runs`, with graphs extracted in another process;
+- `command`: `docindex index`, or the arguments if there are any;
+- `loop`: as `library`, repeatedly until its input ends.
+
+The stage is inferred from opened files, started commands and progress events. `DOCINDEX_TEST_MODEL` makes the default
+provider supply another model.
 """
 
 import os
@@ -37,7 +41,7 @@ _stages: list[str] = []
 
 
 def announce(stage: str) -> None:
-    """Print a stage when it begins, with a number when it comes again, as for the next source."""
+    """Print the name of a new stage, with a number if the stage repeats, as for the next source."""
     if stage not in _stages[-1:]:
         _stages.append(stage)
         times = _stages.count(stage)
@@ -66,7 +70,7 @@ def _on_audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _warm_up() -> None:
-    """Load models and libraries, and start the parser, by indexing something else."""
+    """Load models and libraries, and start the parser, by indexing another project."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "docs").mkdir()
@@ -87,7 +91,7 @@ def _index_all() -> None:
 
 
 def main() -> None:
-    """Get ready, wait, run."""
+    """Initialize, wait for input, and index."""
     is_command = sys.argv[1] == "command"
     if os.environ.get("DOCINDEX_TEST_MODEL"):
         ours: dict[str, Provider] = {"static": lambda _: TinyEmbedder(), "former": lambda _: StaticEmbedder()}

@@ -1,4 +1,4 @@
-"""Where the index of a test lies, and which settings it sees."""
+"""Shared fixtures: the index folder of a test and its settings."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ def _only_the_settings_of_the_test(monkeypatch):
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is such: syncing to a disk is most of the time of a small run."""
+    """Yield a folder, in memory if possible: syncing to disk dominates the time of a small run."""
     has_room = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ENOUGH
     where = _MEMORY if has_room else None
     with tempfile.TemporaryDirectory(prefix="docindex-", dir=where) as name:
@@ -32,7 +32,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Print a line although the test succeeds: figures, and how to repeat a run."""
+    """Return a function that prints a line even if the test passes: figures, and how to repeat a run."""
 
     def write(line: str) -> None:
         with capsys.disabled():

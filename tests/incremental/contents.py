@@ -1,4 +1,4 @@
-"""Everything that an index holds, as values that can be compared; and a build from nothing to compare it with."""
+"""The complete contents of an index as comparable values, and full builds to compare them with."""
 
 import json
 import shutil
@@ -27,20 +27,20 @@ from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.reader import Reader, open_reader
 
-# A file may be written again with the same bytes: its time stamp is no part of what is indexed.
+# A file may be rewritten with the same bytes, so its timestamp is not indexed content.
 _IGNORED = {"discovered_files": ["mtime_ns"]}
 _ASSETS = ("discovered_files", "commits", "chunks", "references", "embeddings", "graph_nodes", "graph_triples")
-# When a version was published, and how files are named, is not what was published.
+# The time of publication and file names are not published content.
 _NOT_CONTENT = ("changed_at", "graph", "pack", "texts")
 
 Contents = dict[str, Any]
 
 _MOST_BUILT = 200
-_built: dict[str | None, Contents] = {}  # by their inputs
+_built: dict[str | None, Contents] = {}  # keyed by a digest of the inputs
 
 
 def tables_of(layout: Layout, keys: Iterable[str]) -> Contents:
-    """The rows of every table of these sources."""
+    """Return the rows of every table of these sources."""
     found: Contents = {}
     for key in keys:
         for asset in _ASSETS:
@@ -52,7 +52,7 @@ def tables_of(layout: Layout, keys: Iterable[str]) -> Contents:
 
 
 def stores_of(layout: Layout, words: Iterable[str] = ()) -> Contents:
-    """Every row of the three stores, and which chunks each term leads to: all terms of the rows, and `words`."""
+    """Return every row of the three stores, and the chunks of each term: all terms of the rows, and `words`."""
     reader = open_reader(layout)
     stored = _stored(reader)
     found: Contents = {
@@ -70,9 +70,9 @@ def stores_of(layout: Layout, words: Iterable[str] = ()) -> Contents:
 
 
 def from_nothing(settings: Settings, sources: Sequence[Source], home: Path, words: Iterable[str] = ()) -> Contents:
-    """Tables and stores of full builds, each source in a home of its own, which is removed again.
+    """Return the tables and stores of full builds, each source in its own temporary home.
 
-    A build of a folder is remembered by what discovery and git give of it from nothing, and by the settings.
+    The build of a folder is cached by its settings and by its files and commits, discovered from scratch.
     """
     wanted = settings.model_copy(update={"home": home})
     return _together([_build(wanted, source, sorted(words)) for source in sources])
@@ -96,7 +96,7 @@ def _build(settings: Settings, source: Source, words: Sequence[str]) -> Contents
 
 
 def _inputs(settings: Settings, source: Source, words: Sequence[str]) -> str:
-    """All that decides what a build of a folder gives."""
+    """Return a digest of everything that determines the build of a folder."""
     files = discover(source, None)
     head = (files.schema.metadata or {}).get(HEAD)
     commits = read_history(source, head.decode() if head else None, None, settings.history.commits).commits
@@ -105,7 +105,7 @@ def _inputs(settings: Settings, source: Source, words: Sequence[str]) -> str:
 
 
 def _together(parts: Sequence[Contents]) -> Contents:
-    """The contents of one index of all sources, from those of an index for each."""
+    """Merge the contents of one index per source into those of a single index."""
     rows = [row for part in parts for row in part["LanceDB"]]
     stored = [row for part in parts for row in part["Tantivy rows"]]
     terms: dict[tuple[str, str], list[str]] = {}
@@ -121,7 +121,7 @@ def _together(parts: Sequence[Contents]) -> Contents:
 
 
 def difference(found: Contents, expected: Contents) -> str:
-    """An empty string when both are equal, else what differs first, with its rows."""
+    """Return the first difference with its rows, or an empty string if both are equal."""
     for name in sorted({*found, *expected}):
         left, right = found.get(name), expected.get(name)
         if left == right:
@@ -136,7 +136,7 @@ def difference(found: Contents, expected: Contents) -> str:
 
 
 def leftovers(layout: Layout) -> list[str]:
-    """Files that no generation needs, and temporary ones."""
+    """Return temporary files and files that no generation needs."""
     generations = [generation for previous in (False, True) if (generation := _generation(layout, previous=previous))]
     folders = {generation.tantivy for generation in generations}
     graphs = {name for generation in generations for name in generation.loose_graph_files()}
@@ -159,12 +159,12 @@ def _generation(layout: Layout, *, previous: bool) -> Generation | None:
 
 
 def problems(layout: Layout) -> list[str]:
-    """What the doctor finds."""
+    """Return the problems that `docindex doctor` reports."""
     return [str(asdict(finding)) for finding in examine(layout)]
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows in an order that follows from their values."""
+    """Return the rows, sorted by their values."""
     return sorted(table.to_pylist(), key=repr)
 
 
@@ -201,7 +201,7 @@ def _published(source: PublishedSource) -> dict[str, Any]:
 
 
 def _columns(left: list[Any], right: list[Any]) -> str:
-    """The columns in which rows of one chunk differ, with the values of the first."""
+    """Return the columns in which rows of a chunk differ, with the values of the first such row."""
     of_chunks = {row["chunk_id"]: row for row in right if isinstance(row, dict) and "chunk_id" in row}
     for row in left:
         other = of_chunks.get(row["chunk_id"]) if isinstance(row, dict) and "chunk_id" in row else None

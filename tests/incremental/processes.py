@@ -1,4 +1,4 @@
-"""Processes that index a project: watched, killed, and looked for afterwards; and what they make."""
+"""Child processes that index a project: start, watch and kill them, and compare their results."""
 
 import os
 import select
@@ -29,7 +29,7 @@ class Child:
     """A process that is ready to index."""
 
     process: "subprocess.Popen[bytes]"
-    stages: list[tuple[str, float]] = field(default_factory=list)  # each with the time at which it began
+    stages: list[tuple[str, float]] = field(default_factory=list)  # each with its start time
     _pending: bytes = b""
 
     @classmethod
@@ -49,14 +49,14 @@ class Child:
         return cls(process)
 
     def go(self) -> None:
-        """Wait until it is ready, and let it run."""
+        """Wait until the process is ready, and start its run."""
         while "ready" not in dict(self.stages):
             if not self._listen(_SLOWEST_S):
                 raise AssertionError("the process did not become ready")
         self.process.stdin.write(b"\n")
 
     def run_to(self, stage: str, delay_s: float) -> None:
-        """Return so long after the stage began, or at the end of the run."""
+        """Return `delay_s` after the stage starts, or at the end of the run."""
         while stage not in dict(self.stages):
             if not self._listen(_SLOWEST_S):
                 return
@@ -66,7 +66,7 @@ class Child:
                 return
 
     def stop(self) -> int:
-        """End its loop; returns its exit code."""
+        """End its loop and return its exit code."""
         self.process.stdin.close()
         while self._listen(_SLOWEST_S):
             pass
@@ -74,7 +74,7 @@ class Child:
         return self.process.wait()
 
     def kill(self, *, with_children: bool) -> str:
-        """Kill it; returns the stage in which it died."""
+        """Kill it and return the stage in which it died."""
         if with_children:
             os.killpg(self.process.pid, 9)
         else:
@@ -87,7 +87,7 @@ class Child:
         return self.stages[-1][0] if self.stages else "not begun"
 
     def _listen(self, timeout_s: float) -> bool:
-        """Read what it says; False once it is over, True also where it said nothing in time."""
+        """Read its next output, and return whether it is still running; a timeout counts as running."""
         if not select.select([self.process.stdout.fileno()], [], [], timeout_s)[0]:
             return True
         data = os.read(self.process.stdout.fileno(), 4096)
@@ -99,7 +99,7 @@ class Child:
 
 
 def docindex(project: Project, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command of docindex on a project."""
+    """Run a docindex command on a project."""
     return subprocess.run(
         [sys.executable, "-m", "docindex_dagster.cli", *arguments],
         cwd=CHECKOUT,
@@ -111,27 +111,27 @@ def docindex(project: Project, *arguments: str, **variables: str) -> "subprocess
 
 
 def index_by_command(project: Project, **variables: str) -> None:
-    """`docindex index`, which succeeds."""
+    """Run `docindex index`, and assert that it succeeds."""
     done = docindex(project, "index", **variables)
     assert done.returncode == 0, done.stderr
 
 
 def index_by_library(project: Project) -> None:
-    """Bring every source up to date in this process."""
+    """Index every source in this process."""
     for source in project.sources:
         index(project.settings, source, StaticEmbedder())
 
 
 def contents_of(project: Project) -> Contents:
-    """All rows of the tables and stores of a project."""
+    """Return all rows of a project's tables and stores."""
     return tables_of(project.layout, [source.key for source in project.sources]) | stores_of(project.layout, TOPICS)
 
 
 def anew(project: Project, how: How) -> Contents:
-    """What a run of the same kind makes from nothing."""
+    """Return the contents of a full build by the same kind of run."""
     home = project.root / "anew"
     if how == "library":
-        settings = project.settings.model_copy(update={"home": home})  # which says where clones lie
+        settings = project.settings.model_copy(update={"home": home})  # the home also contains the clones
         return from_nothing(settings, list(registry.sources(settings).values()), home, TOPICS)
     try:
         index_by_command(project, DOCINDEX_HOME=str(home))
@@ -141,7 +141,7 @@ def anew(project: Project, how: How) -> Contents:
 
 
 def descendants(session: int) -> list[int]:
-    """The processes of a session that still run."""
+    """Return the running processes of a session."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -154,7 +154,7 @@ def descendants(session: int) -> list[int]:
 
 
 def ended(session: int, within_s: float) -> bool:
-    """Whether all processes of a session end by themselves."""
+    """Return whether all processes of a session end by themselves."""
     until = time.monotonic() + within_s
     while descendants(session):
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""A project of a git repository and a library with some hundred chunks, edited as a team would."""
+"""A project with a git repository and a library of several hundred chunks, edited as a team would."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from tests.incremental.work_trees import Repository, WorkTree
 
-# However starved the machine is, no file is cut as text in one run and by its structure in the other.
+# The timeout keeps a busy machine from chunking a file as text in one run and by its structure in another.
 CONFIG = """
 [chunking]
 parse_timeout_s = 600
@@ -37,7 +37,7 @@ TOPICS = ("pump", "valve", "tank", "meter", "filter", "relay", "motor", "sensor"
 
 @dataclass(slots=True)
 class Project:
-    """A folder with a `docindex.toml`, and edits that follow from a seed."""
+    """A folder with a `docindex.toml`, and edits determined by a seed."""
 
     root: Path
     code: Repository
@@ -48,7 +48,7 @@ class Project:
 
     @classmethod
     def create(cls, root: Path, number: int, files: int = 60, *, with_clone: bool = False) -> "Project":
-        """A project whose repository is, with `with_clone`, a source once more, by its URL."""
+        """Create a project; `with_clone` adds its repository as a second source, by URL."""
         root.mkdir(parents=True, exist_ok=True)
         clone = CLONE.format(url=(root / "code").as_uri()) if with_clone else ""
         (root / "docindex.toml").write_text(CONFIG + clone)
@@ -73,12 +73,12 @@ class Project:
         return list(registry.sources(self.settings).values())
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """For a process that works on this project."""
+        """Return an environment for processes that use this project."""
         kept = {name: value for name, value in inherited.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
         return kept | {"DOCINDEX_ROOT": str(self.root), "DOCINDEX_TRUST": "1"}
 
     def edit(self, share: float = 0.2, *, spared: Collection[str] = ()) -> None:
-        """Change, add, delete and commit: there is something to do for every stage. Spared files are left alone."""
+        """Change, add, delete and commit files, so that every stage has work; leave `spared` files alone."""
         self.revision += 1
         for tree, make in ((self.code, self.module), (self.notes, self.page)):
             files = [path for path in tree.files() if path not in spared]

@@ -1,7 +1,7 @@
-"""Two processes index while others search and files change: no error, and every answer is of one generation.
+"""Tests of concurrent indexing, searching and editing: no errors, and every answer shows a single generation.
 
-Two files say in each of their sections at which revision they were written, and are replaced as a whole. So an answer
-that mixes generations, or stores, shows two revisions of a file, or lacks a section.
+Each section of the two marked files names the revision of the file, which is replaced atomically. An answer that mixes
+generations or stores therefore shows two revisions of a file, or lacks a section.
 """
 
 import json
@@ -38,7 +38,7 @@ def test_indexing_and_searching_concurrently_for_a_minute(folder, say):
 
 
 def run_concurrently(folder: Path, *, seconds: float, commands: int = 0) -> dict[str, int]:
-    """Edit, index in two processes and in some commands, and search; returns how often each was done."""
+    """Edit files, index in two processes and several commands, search, and return the number of times each was done."""
     project = Project.create(folder, 1, files=20)
     write_marked(project, 0)
     how: How = "command" if commands else "library"
@@ -71,7 +71,7 @@ def run_concurrently(folder: Path, *, seconds: float, commands: int = 0) -> dict
 
 
 class Loop:
-    """Something done again and again, in a thread, until a time or an error."""
+    """Thread that repeats an action until a deadline or an error."""
 
     def __init__(self, name: str, step: Callable[[], None], until: float) -> None:
         self.name, self.step, self.until = name, step, until
@@ -89,7 +89,7 @@ class Loop:
 
 
 class Editor:
-    """Changes files; each revision of a marked file appears as a whole."""
+    """Changes files; replaces marked files atomically."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -117,7 +117,7 @@ def write_marked(project: Project, revision: int) -> None:
 
 
 def look(project: Project) -> None:
-    """Open what is published, and ask every retriever for every section."""
+    """Open the published index, and query every retriever for every section."""
     reader = open_reader(project.layout)
     expected = sum(source.chunks for source in reader.generation.sources.values())
     assert reader.searcher.num_docs == reader.table.count_rows() == expected
@@ -139,7 +139,7 @@ def search_by_command(project: Project) -> None:
 
 
 def revision_of(texts: Iterable[str]) -> str:
-    """The one revision that all sections of an answer have."""
+    """Return the single revision of all sections in an answer."""
     marks: set[tuple[str, str]] = {mark for text in texts for mark in _MARK.findall(text)}
     assert len({revision for _, revision in marks}) == 1, f"of several revisions: {marks}"
     assert {int(section) for section, _ in marks} == set(range(SECTIONS)), f"not whole: {marks}"

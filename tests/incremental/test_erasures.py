@@ -1,4 +1,4 @@
-"""Whatever was published, no file holds a byte of a text that was erased: random texts, edits and slices of tables."""
+"""Tests that no file contains a byte of an erased text, for random texts, edits and slices of tables."""
 
 import os
 import random
@@ -26,7 +26,7 @@ from tests.memory.logs import DOMAIN
 from tests.traces import contents, hiding_places
 
 ROUNDS = 200
-_WINDOW = 8  # bytes of an erased text that no file may hold in a row
+_WINDOW = 8  # consecutive bytes of an erased text that count as a leak
 _LETTERS = re.compile(rb"[A-Za-z]{%d,}" % _WINDOW)
 _EMBEDDER = StaticEmbedder()
 _EDGES = ("!first.py", "~last.py")  # paths that sort before and after all others
@@ -35,7 +35,7 @@ Say = Callable[[str], None]
 
 
 class Texts:
-    """Random texts: those that stay are in lower case, and parts that are erased in upper case."""
+    """Random texts: kept parts are in lower case, erased parts in upper case."""
 
     def __init__(self, number: int) -> None:
         self.chance = random.Random(number)
@@ -45,7 +45,7 @@ class Texts:
         return f"{self._letters(8)} {self._letters(self.chance.randint(1, 90))}"
 
     def erased(self) -> str:
-        """Return a text with a secret in, before or after what may stay elsewhere, or with nothing else."""
+        """Return a text with a secret, which stands alone or before, after or within text that may remain elsewhere."""
         stays, secret = self.staying(), self._letters(self.chance.randint(_WINDOW, 150)).upper()
         self.secrets.append(secret)
         return self.chance.choice([secret, stays + secret, secret + stays, stays[:12] + secret + stays[12:]])
@@ -54,11 +54,11 @@ class Texts:
         return "".join(self.chance.choices(string.ascii_lowercase, k=number))
 
     def bytes_left(self, home: Path) -> dict[str, int]:
-        """Return how many bytes of the secrets each file or store holds; those that hold none are left out."""
+        """Return the number of leaked bytes in each file or store that contains any."""
         cases = [secret for each in self.secrets for secret in (each.encode(), each.lower().encode())]
         windows = {each[start : start + _WINDOW] for each in cases for start in range(len(each) - _WINDOW + 1)}
         found: Counter[str] = Counter()
-        for place, data in contents(home):  # a file comes twice: as bytes, and decoded
+        for place, data in contents(home):  # each file comes twice: raw and decoded
             found[place] += sum(_bytes_of(run, windows) for run in _LETTERS.findall(data))
         return {place: number for place, number in found.items() if number}
 
@@ -69,7 +69,7 @@ def _bytes_of(run: bytes, windows: set[bytes]) -> int:
 
 
 class Sources:
-    """An index of two sources, of which files are edited, added and removed."""
+    """An index of two sources whose files are edited, added and removed."""
 
     def __init__(self, layout: Layout, texts: Texts) -> None:
         self.layout, self.texts, self.chance = layout, texts, texts.chance
@@ -81,7 +81,7 @@ class Sources:
         return {name: [self.texts.staying() for _ in range(self.chance.randint(1, 3))] for name in names}
 
     def publish(self, key: str, beside: Mapping[str, list[str]] = MappingProxyType({})) -> None:
-        """Publish a source; its tables are slices of larger ones, which hold some files before and after its own."""
+        """Publish a source; its tables are slices of larger ones, with the rows of `beside` around its own."""
         whole = chunks_of({**self.files[key], **beside}, key)
         paths = whole["path"].to_pylist()
         rows = [number for number, path in enumerate(paths) if path in self.files[key]]
@@ -91,7 +91,7 @@ class Sources:
         publish_rows(self.layout, key, chunks, vectors)
 
     def leak(self, key: str) -> None:
-        """Publish a source with secrets in some of its files, and then without them."""
+        """Publish a source with secrets in some of its files, then without them."""
         before = dict(self.files[key])
         leaked = {path: [self.texts.erased()] for path in self._some([*before, *_EDGES])}
         self.files[key] = before | leaked
@@ -111,7 +111,7 @@ def ids_of(files: dict[str, list[str]], key: str) -> set[str]:
 
 
 def erase_of_sources(folder: Path, number: int) -> dict[str, int]:
-    """Publish secrets and erase them; returns the bytes that are left of them."""
+    """Publish secrets, erase them, and return the leaked bytes."""
     texts = Texts(number)
     sources = Sources(Layout(folder / "home"), texts)
     for key in sources.files:
@@ -134,7 +134,7 @@ def erase_of_sources(folder: Path, number: int) -> dict[str, int]:
 
 
 def erase_of_memory(folder: Path, number: int) -> dict[str, int]:
-    """Write secrets into a domain, fold it at times, and forget them; returns the bytes that are left of them."""
+    """Write secrets into a memory domain, fold it now and then, forget them, and return the leaked bytes."""
     texts = Texts(number)
     settings = talks.project(folder / "project")
     log, home = talks.log_of(settings), talks.home_of(settings)
@@ -162,12 +162,12 @@ def _small_sources_have_several_files_and_packs(monkeypatch):
 
 
 def erase_in_rounds(folder: Path, number: int, rounds: int) -> int:
-    """Return the bytes that are left after as many rounds; the first round that leaves some fails."""
+    """Run rounds of erasures and return the number of leaked bytes; the first round with a leak fails."""
     total = 0
     for each in range(number, number + rounds):
         for erase in (erase_of_sources, erase_of_memory):
             left = erase(folder / f"{each}", each)
-            remove_tree(folder / f"{each}")  # a thread of Tantivy's may still lock its folder
+            remove_tree(folder / f"{each}")  # a Tantivy thread may still lock its folder
             assert left == {}, f"round {each}"
             total += sum(left.values())
     return total

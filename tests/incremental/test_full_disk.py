@@ -1,6 +1,6 @@
-"""A disk that is full at any moment of a run: one clear line, searches as before, and nothing to mend by hand.
+"""Tests that a full disk at any point of a run gives a one-line error, keeps searches working and needs no repair.
 
-The index lies on a small file system in memory.
+The index is on a small in-memory file system.
 """
 
 import os
@@ -27,7 +27,7 @@ from tests.incremental.projects import Project
 from tests.stores.test_publish import FILES, KEY, publish_files
 
 _DISK_BYTES = 48 << 20
-# From too little for the first table to enough for all but the last file.
+# From too little space for the first table to enough for all files but the last.
 _FREE_KIB = (0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 180, 200, 220, 240, 280, 320, 400)
 _FREE_KIB_FOR_COMMANDS = (200,)
 every_second = pytest.mark.parametrize(
@@ -39,14 +39,14 @@ every_second = pytest.mark.parametrize(
 
 @pytest.fixture
 def disk(folder: Path) -> Iterator[Path]:
-    """An empty file system of 48 MiB."""
+    """Mount an empty file system of 48 MiB."""
     with mounted(folder, _DISK_BYTES) as disk:
         yield disk
 
 
 @pytest.fixture
 def project(folder: Path, disk: Path) -> Project:
-    """An indexed project, after an edit; all that lies on the small disk is its index, with Dagster's databases."""
+    """Return an indexed and then edited project; only its index and Dagster's databases are on the small disk."""
     made = Project.create(folder / "project", 1, files=15)
     made.layout.home.symlink_to(disk / "home")
     (disk / "home").mkdir()
@@ -54,7 +54,7 @@ def project(folder: Path, disk: Path) -> Project:
 
 
 def leave_inodes(disk: Path, number: int) -> None:
-    """Let the disk hold so many more files."""
+    """Limit the disk to this many more files."""
     state = os.statvfs(disk)
     limit = state.f_files - state.f_ffree + number
     subprocess.run(["mount", "-o", f"remount,size={_DISK_BYTES},nr_inodes={limit}", disk], check=True)
@@ -83,7 +83,7 @@ def test_a_full_disk_is_reported_in_a_line_and_costs_nothing(project, disk, free
         assert len(search(open_reader(project.layout), "open the pump", StaticEmbedder)) == 10
         assert leftovers(project.layout) == []
 
-    assert {"discovered_files", "stores"} <= failed_in  # the other tables are written while the stores are
+    assert {"discovered_files", "stores"} <= failed_in  # the other tables are written in parallel with the stores
     (disk / "filler").unlink()
     for source in project.sources:
         index(project.settings, source, StaticEmbedder())

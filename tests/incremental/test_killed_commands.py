@@ -1,4 +1,7 @@
-"""Every command that writes may be killed at any moment: searches go on, and `docindex index` repairs everything."""
+"""Tests that any writing command can be killed at any time.
+
+Searches keep working, and `docindex index` repairs the rest.
+"""
 
 import os
 import random
@@ -31,12 +34,12 @@ _TINY = {"DOCINDEX_TEST_MODEL": "tiny"}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to kill: what makes it have something to do, and what it sees of the environment."""
+    """A command to kill, the preparation that gives it work, and its environment variables."""
 
     arguments: tuple[str, ...]
     prepare: Callable[[Project], None]
     variables: tuple[tuple[str, str], ...] = ()
-    ends: bool = True  # by itself
+    ends: bool = True  # without being stopped
 
     @property
     def name(self) -> str:
@@ -48,7 +51,7 @@ def _edited(project: Project) -> None:
 
 
 def _pruned_before(project: Project) -> None:
-    """Old rows, a former generation and a table of a source that nobody declares."""
+    """Create old rows, a previous generation and a table of an undeclared source."""
     project.edit()
     _index(project)
     table = project.layout.table("chunks", _NOTES)
@@ -56,10 +59,10 @@ def _pruned_before(project: Project) -> None:
 
 
 def _damaged(project: Project) -> None:
-    """A segment of Tantivy's is cut short."""
+    """Truncate a Tantivy segment."""
     segment = max(project.layout.tantivy.glob("*/*.store"), key=lambda file: file.stat().st_size)
     data = segment.read_bytes()
-    segment.unlink()  # its other names, in other generations, keep it
+    segment.unlink()  # the hard links in other generations keep the data
     segment.write_bytes(data[: len(data) // 2])
 
 
@@ -106,7 +109,7 @@ def test_hundreds_of_killed_commands(folder, say):
         _restore(project, config)
         expected = _anew(project)
         _index(project)
-        if command.arguments == _ERASE:  # a second one does the rest
+        if command.arguments == _ERASE:  # the second run completes the erasure
             again = docindex(project, *_ERASE)
             assert again.returncode == 0, f"{where}: {again.stderr}"
         found = tables_of(project.layout, _keys(project)) | stores_of(project.layout, TOPICS)
@@ -129,7 +132,7 @@ def _start(project: Project, command: Command) -> Child:
 
 
 def _duration(project: Project, command: Command, config: str) -> float:
-    """How long a command takes that nobody kills, in seconds."""
+    """Return the duration of an undisturbed command in seconds."""
     child = _start(project, command)
     command.prepare(project)
     child.go()
@@ -145,9 +148,10 @@ def _duration(project: Project, command: Command, config: str) -> float:
 
 
 def _index(project: Project) -> None:
-    """`docindex index` of all sources, which succeeds, after `doctor --repair` where the stores are damaged.
+    """Run `docindex index` on all sources, and first `doctor --repair` if the stores are damaged.
 
-    They are named: one that a removal took out, but for its table in `docindex.toml`, stays out until it is.
+    The command names the sources: a source that was removed but is still declared in `docindex.toml` stays out
+    otherwise.
     """
     done = docindex(project, "index", *_keys(project))
     if done.returncode and "doctor --repair" in done.stderr:
@@ -158,14 +162,14 @@ def _index(project: Project) -> None:
 
 
 def _restore(project: Project, config: str) -> None:
-    """Declare again what was removed."""
+    """Restore the declaration of a removed source."""
     file = project.root / "docindex.toml"
     if file.read_text() != config:
         file.write_text(config)
 
 
 def _search(project: Project, where: str) -> None:
-    """Whatever is published answers, in all of its rows, by words and by vectors of its model."""
+    """Assert that searches, also by vector with the default model, find published rows only."""
     reader, found = open_reader(project.layout), stores_of(project.layout, TOPICS)
     stored = {(row["chunk_id"], row["text"]) for row in found["Tantivy rows"]}
     modes = (Mode.BM25, Mode.HYBRID) if reader.generation.model == StaticEmbedder.name else (Mode.BM25,)
@@ -176,7 +180,7 @@ def _search(project: Project, where: str) -> None:
 
 
 def _damaged_records(project: Project) -> list[Path]:
-    """The databases of Dagster's that SQLite finds damaged."""
+    """Return Dagster's databases that SQLite finds damaged."""
     damaged = []
     for database in sorted(project.layout.dagster.rglob("*.db")):
         with closing(sqlite3.connect(database)) as connection:
@@ -190,7 +194,7 @@ def _keys(project: Project) -> list[str]:
 
 
 def _anew(project: Project) -> Contents:
-    """What the present files give from nothing."""
+    """Return the contents of a full build of the current files."""
     home = Path(project.root / "anew")
     settings = project.settings.model_copy(update={"home": home})
     return from_nothing(settings, list(registry.sources(settings).values()), home, TOPICS)

@@ -1,4 +1,7 @@
-"""A run may be killed at any moment: searches go on, and the next run starts at once and repairs everything."""
+"""Tests that a run can be killed at any time.
+
+Searches keep working, and the next run starts immediately and repairs everything.
+"""
 
 import os
 import random
@@ -29,7 +32,7 @@ _QUERIES = ("open the pump", "valve_3 litres", "sensor revision")
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """One killed run: where, what was then published, and how long the next run took."""
+    """A killed run: the stage it died in, the state then published, and the duration of the next run."""
 
     stage: str
     published: State
@@ -57,7 +60,7 @@ def test_hundreds_of_killed_runs(folder, say):
 
 
 def kill_runs(folder: Path, how: How, times: int, *, number: int) -> list[Killed]:
-    """Edit, index, kill, look, repair, compare, so many times; the stages take turns."""
+    """Repeat `times` times: edit, index, kill, search, repair and compare, cycling through the stages."""
     project = Project.create(folder, number, files=30, with_clone=True)
     chance = random.Random(number)
     repair(project, how)
@@ -98,7 +101,7 @@ def kill_runs(folder: Path, how: How, times: int, *, number: int) -> list[Killed
 
 
 def calibrate(project: Project, how: How) -> dict[str, float]:
-    """How long each stage of a run takes that nobody kills."""
+    """Return how long each stage of an undisturbed run takes."""
     project.edit()
     child = Child.start(project, how)
     child.go()
@@ -111,7 +114,7 @@ def calibrate(project: Project, how: How) -> dict[str, float]:
 
 
 def same_stages(names: Iterable[str]) -> list[list[str]]:
-    """The names of stages, those of one stage of several sources together."""
+    """Group the names of stages that differ only in the source."""
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(plain(name), []).append(name)
@@ -119,12 +122,12 @@ def same_stages(names: Iterable[str]) -> list[list[str]]:
 
 
 def plain(stage: str) -> str:
-    """The name of a stage without the number that says how often it came."""
+    """Return the name of a stage without its repetition number."""
     return stage.partition(" (")[0]
 
 
 def forget(project: Project) -> Contents:
-    """Remove everything but Dagster's records, so that a first run is killed."""
+    """Remove everything except Dagster's records, so that the killed run is a first run."""
     for part in project.layout.home.iterdir():
         if part.is_dir() and part.name not in {"dagster", "locks"}:
             shutil.rmtree(part)
@@ -132,7 +135,7 @@ def forget(project: Project) -> Contents:
 
 
 def look(project: Project, before: Contents, after: Contents, died_in: str) -> State:
-    """Search what is published, and say which state it is; each source is published by itself, one after the other."""
+    """Search the published index and return its state; sources are published separately, one after another."""
     if not project.layout.current.exists():
         assert not before, "what was published is gone"
         return "nothing"
@@ -145,7 +148,7 @@ def look(project: Project, before: Contents, after: Contents, died_in: str) -> S
             assert stored.issuperset((hit.chunk_id, hit.text) for hit in hits)
     shares: set[State] = set()
     for key, published in reader.generation.sources.items():
-        if published.unlinked is not None:  # its text is as after the run, its graph is a part of the one before
+        if published.unlinked is not None:  # its text is already new, its graph part of the old one
             proofs = {edge["chunk_id"] for edge in found[f"triples of {key}"] or ()}
             assert proofs <= {chunk_id for chunk_id, _ in stored}
             found |= {f"{name} {key}": after.get(f"{name} {key}") for name in ("nodes of", "triples of", "published")}
@@ -158,7 +161,7 @@ def look(project: Project, before: Contents, after: Contents, died_in: str) -> S
 
 
 def rows_of(state: Contents, key: str) -> Contents:
-    """What the stores hold of one source."""
+    """Return the stores' contents for one source."""
     found = {name: value for name, value in state.items() if name.endswith(f" {key}") and not name.startswith("table ")}
     for store in ("LanceDB", "Tantivy rows"):
         found[store] = [row for row in state.get(store, []) if row["source"] == key]
@@ -166,7 +169,7 @@ def rows_of(state: Contents, key: str) -> Contents:
 
 
 def repair(project: Project, how: How) -> None:
-    """The next run, as the user would start it; it waits for nobody."""
+    """Run the next run as a user would, and assert that it waits for no other process."""
     if how == "library":
         waits: list[events.Event] = []
         with events.listening(lambda event: waits.append(event) if isinstance(event, events.Waiting) else None):
@@ -178,12 +181,12 @@ def repair(project: Project, how: How) -> None:
 
 
 def unfinished_runs(project: Project) -> list[str]:
-    """Runs that the journal believes to be going on."""
+    """Return the runs that the journal lists as running."""
     return [entry.run.run_id for _, entry in journal.runs(project.layout) if entry.state is entries.State.RUNNING]
 
 
 def figures(how: str, killed: list[Killed]) -> str:
-    """A histogram of the stages, and what was found after the kills."""
+    """Return a histogram of the stages, and the states found after the kills."""
     lines = [f"{len(killed)} runs ({how}) killed, by stage:"]
     lines += [
         f"  {stage:<24} {count:>4} {'#' * count}" for stage, count in Counter(run.stage for run in killed).items()

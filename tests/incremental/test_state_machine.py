@@ -1,6 +1,6 @@
-"""Whatever happens to work trees, settings and tables: an incremental run gives what a build from nothing gives.
+"""Tests that incremental runs equal full builds after arbitrary changes to working trees, settings and tables.
 
-Each step changes something and then indexes; the tables and the three stores are compared row for row.
+Each step makes a change and then indexes; tables and stores are compared row by row.
 """
 
 import itertools
@@ -36,16 +36,16 @@ from docindex_dagster.stores.publish import withdraw
 from tests.incremental.contents import difference, from_nothing, leftovers, problems, stores_of, tables_of
 from tests.incremental.work_trees import Repository, WorkTree
 
-STEPS = 25  # of one example
+STEPS = 25  # per example
 LONG_STEPS = 50
-MEMORY = Path("/dev/shm")  # where there is one: syncing to a disk is most of the time of a small run
+MEMORY = Path("/dev/shm")  # used if it exists: syncing to disk dominates the time of a small run
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 PATHS = (
     *("a.py", "A.py", "b.py", "notes.md", "docs/guide.md", "docs/deep/more.rst", "src/lib.go", "src/util.js"),
     *("conf.toml", "Makefile", "tool", "page.html", "tests/test_a.py", "späte Notiz.md"),
     *("debug.log", "node_modules/m.js", ".env", "x.min.js"),  # names that are never indexed
-    *("build/tool.py", "src/env/b.py", "build/node_modules/m.js"),  # indexed where git tracks a file of the folder
+    *("build/tool.py", "src/env/b.py", "build/node_modules/m.js"),  # indexed if git tracks a file in the folder
 )
 FOLDERS = ("docs", "src", "docs/deep", "tests", "moved", "node_modules", "build", "src/env")
 PATTERNS = (
@@ -95,7 +95,7 @@ steps = itertools.count()
 
 
 class IndexMachine(RuleBasedStateMachine):
-    """A repository and a library, in one index."""
+    """A repository and a library in one index."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class IndexMachine(RuleBasedStateMachine):
         (self.folder / "library").mkdir()
         self.library = WorkTree(self.folder / "library")
         self.layout = Layout(self.folder / "home")
-        # However starved the machine is, no file is cut as text in one run and by its structure in the other.
+        # The timeout keeps a busy machine from chunking a file as text in one run and by its structure in another.
         chunking = ChunkingSettings(parse_timeout_s=600)
         self.settings = Settings(root=self.folder, home=self.layout.home, chunking=chunking)
         self.git_source = Source("git/repository", "git", "repository", self.repository.root)
@@ -161,7 +161,10 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def replace_keeping_size_and_time(self, data: Any) -> None:
-        """Git sees another inode. A file that is modified already, or lies in a library, shows nothing at all."""
+        """Replace a file that git reports as clean.
+
+        In modified files and in libraries, nothing would reveal the change.
+        """
         if files := [path for path in self.repository.clean_files() if (self.repository.root / path).stat().st_size]:
             path = data.draw(st.sampled_from(files))
             before = (self.repository.root / path).read_bytes()
@@ -386,7 +389,7 @@ class IndexMachine(RuleBasedStateMachine):
         expected = from_nothing(self.settings, sources, self.folder / "anew", WORDS)
         assert difference(found, expected) == ""
         assert problems(self.layout) == []
-        if self.published() != before:  # a run that finds nothing to do does not clean up either
+        if self.published() != before:  # a run with nothing to do does not clean up
             assert leftovers(self.layout) == []
 
     def published(self) -> bytes:
@@ -394,7 +397,7 @@ class IndexMachine(RuleBasedStateMachine):
 
 
 def run(number: int, *, examples: int, length: int, phases: tuple[Phase, ...]) -> int:
-    """Run the machine; returns how many steps it took."""
+    """Run the machine and return the number of steps it took."""
     before = next(steps)
     machine = seed(number)(type("SeededMachine", (IndexMachine,), {}))
     chosen = settings(

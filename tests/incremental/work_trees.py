@@ -1,4 +1,4 @@
-"""A git repository and a plain folder that change as work trees do: by editors, by tools, and by git."""
+"""A git repository and a plain folder that change like working trees: by editors, by tools and by git."""
 
 import os
 import shutil
@@ -13,7 +13,10 @@ _CONFIGURATION = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c
 
 @dataclass(slots=True)
 class WorkTree:
-    """A folder of files. Its clock starts long ago, so that time stamps count as settled unless they are fresh."""
+    """A folder of files.
+
+    Its clock starts far in the past, so that timestamps count as settled unless they are fresh.
+    """
 
     root: Path
     clock: int = 0
@@ -25,7 +28,7 @@ class WorkTree:
         return self.clock
 
     def place(self, path: str) -> Path | None:
-        """Where a file can be written: None where a link or a special file lies in the way."""
+        """Return a writable path, or None if a symlink or a special file is in the way."""
         place = self.root / path
         for folder in reversed(place.relative_to(self.root).parents[:-1]):
             above = self.root / folder
@@ -35,7 +38,7 @@ class WorkTree:
         return place
 
     def write(self, path: str, data: bytes, *, is_fresh: bool = False) -> None:
-        """Write a file in place of whatever there is, with a time stamp of its own."""
+        """Write a file with its own timestamp, replacing anything at the path."""
         place = self.place(path)
         if place is None:
             return
@@ -57,12 +60,12 @@ class WorkTree:
             place.unlink()
 
     def files(self) -> list[str]:
-        """The regular files, without git's own, in order."""
+        """Return the regular files, sorted, without git's own."""
         found = (path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink())
         return sorted(str(name) for path in found if ".git" not in (name := path.relative_to(self.root)).parts)
 
     def replace_keeping_size_and_time(self, path: str, data: bytes) -> None:
-        """What `rsync -t` does: another file in the place of one, with its size and its time stamp."""
+        """Replace a file by another of the same size and timestamp, as `rsync -t` does."""
         place = self.root / path
         before = place.stat()
         temporary = place.with_name(f"{place.name}.new")
@@ -73,7 +76,7 @@ class WorkTree:
 
 @dataclass(slots=True)
 class Repository(WorkTree):
-    """A git repository; commits carry dates of its clock, so that a run can be repeated to the byte."""
+    """A git repository whose commits use dates of its clock, so that runs are reproducible to the byte."""
 
     @classmethod
     def create(cls, root: Path) -> "Repository":
@@ -83,7 +86,7 @@ class Repository(WorkTree):
         return repository
 
     def git(self, *arguments: str, days_back: int = 0) -> str | None:
-        """What a git command prints; None where git refuses it."""
+        """Return the output of a git command, or None if git refuses it."""
         date = f"{LONG_AGO_NS // _SECOND_NS + self.tick() - days_back * 86_400} +0000"
         environment = os.environ | {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "GIT_EDITOR": "true"}
         command = ["git", "-C", str(self.root), *_CONFIGURATION, *arguments]
@@ -97,7 +100,7 @@ class Repository(WorkTree):
         self.git("commit", "--quiet", "--allow-empty", "--message=change", *arguments, days_back=days_back)
 
     def clean_files(self) -> list[str]:
-        """Files that are as in the index: git must notice when one is replaced."""
+        """Return files that match the git index, so that git must detect a replacement."""
         tracked = set((self.git("ls-files", "-z") or "").split("\0"))
         modified = set((self.git("ls-files", "-z", "--modified") or "").split("\0"))
         return [path for path in self.files() if path in tracked - modified]

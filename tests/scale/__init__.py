@@ -1,1 +1,1 @@
-"""The parts of a deployment on several machines, as real processes on this one: see CONTRIBUTING.md."""
+"""Tests of a deployment on several machines, simulated with real processes on one: see CONTRIBUTING.md."""

@@ -1,7 +1,7 @@
-"""The first process of a host: it begins as root of new mount, PID and UTS namespaces, and lives as long as the host.
+"""Init process of a host: starts as root in new mount, PID and UTS namespaces, and lives as long as the host.
 
-Its arguments: the name of the host, the folder that is its disk, where that is to appear, and the folders of programs,
-which the host may read. Standard library alone, since it also runs before any of them is there.
+Arguments: the host's name, the folder that holds its disk, the mount point of that disk, and the folders of programs
+that the host may read. Uses only the standard library, because it runs before any of these folders is mounted.
 """
 
 import ctypes
@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18  # see mount(2)
-_MOUNT_SETATTR = 442  # the number of the system call, on every machine
+_MOUNT_SETATTR = 442  # the same system call number on every architecture
 _AT_FDCWD, _AT_RECURSIVE, _ATTR_READ_ONLY = -100, 0x8000, 1
-# Where users and programs of this machine leave what another host could not see.
+# Folders for data of users and programs, which another host could not see.
 _HIDDEN = ("/tmp", "/var/tmp", "/dev/shm", "/root", "/home")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(name: str, disk: Path, place: Path, programs: Sequence[Path]) -> None:
-    """Become the host, say that it is up, and stay."""
+    """Set up the host, report that it is up, and wait."""
     socket.sethostname(name)
     _mount("none", Path("/"), flags=_RECURSIVE | _PRIVATE)
     opened = {path: os.open(path, os.O_PATH) for path in programs}
@@ -39,7 +39,7 @@ def main(name: str, disk: Path, place: Path, programs: Sequence[Path]) -> None:
         _set_read_only(path, on=True)
     _bind(opened_disk, place)
     _set_read_only(place, on=False)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel collects what ends
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps child processes
     os.write(1, b"up\n")
     os.close(1)
     while True:
@@ -57,7 +57,7 @@ def _mount(what: str, where: Path, kind: str = "none", flags: int = 0) -> None:
 
 
 def _set_read_only(where: Path, *, on: bool) -> None:
-    """Say whether nobody may write below a folder, whatever is mounted there."""
+    """Make a folder and all mounts below it read-only or writable."""
     attributes = struct.pack("=QQQQ", *((_ATTR_READ_ONLY, 0) if on else (0, _ATTR_READ_ONLY)), 0, 0)
     at = (_AT_FDCWD, bytes(where), _AT_RECURSIVE)
     _checked(_libc.syscall(_MOUNT_SETATTR, *at, attributes, ctypes.c_size_t(len(attributes))), where)

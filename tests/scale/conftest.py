@@ -1,4 +1,4 @@
-"""The parts of a deployment, which tests share."""
+"""Shared fixtures for the parts of a deployment."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
-"""A deployment, as `deploy/` describes it, on hosts of this machine.
+"""A deployment as in `deploy/`, on simulated hosts of this machine.
 
-Of each host's disk, the others see nothing. The control host has the code location and the daemon, workers and the
-publisher take runs from the queue, and a search server has nothing but the URL of the object store.
+No host sees another host's disk. The control host runs the code location and the daemon. Workers and the publisher take
+runs from the queue. A search server knows only the URL of the object store.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ _PROJECT = Path("project")
 _DAGSTER = Path("dagster")
 _SEARCH_TIMEOUT_S = 30
 _NO_SUCH_SOURCE = "/problems/source"
-_REMOTE_INTERVAL_S = 30  # as often as the settings allow
+_REMOTE_INTERVAL_S = 30  # the shortest interval that the settings allow
 _START_S = 240.0
 OVER = {"SUCCESS", "FAILURE", "CANCELED"}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run, as Dagster records it."""
+    """A run as recorded by Dagster."""
 
     id: str
     job: str
@@ -51,19 +51,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock between machines that is held: by whom, and for how many seconds that one has been silent."""
+    """A held distributed lock: its holder, and the seconds since the holder was last active."""
 
     owner: str
     silent_s: float
 
     def is_of(self, run: Run) -> bool:
-        """Whether a run holds it, whatever it does."""
+        """Return whether a run holds the lock, for any purpose."""
         return self.owner.startswith(f"docindex run {run.id}")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A result of a search."""
+    """A search result."""
 
     chunk_id: str
     source: str
@@ -73,12 +73,12 @@ class Hit:
 
 
 class GitTimeoutError(Exception):
-    """The search server is not up, or has no index yet."""
+    """The search server is down or has no index yet."""
 
 
 @dataclass(slots=True)
 class Deployment:
-    """Hosts and what they share."""
+    """The hosts and their shared services."""
 
     database: Postgres
     proxy: Proxy
@@ -101,11 +101,11 @@ class Deployment:
         return [self.control, *self.workers, *self.publishers, self.searcher]
 
     def host(self, name: str) -> Host:
-        """The host of a name."""
+        """Return the host with this name."""
         return next(made for made in self.hosts if made.name == name)
 
     def start(self, made: Host, role: Role | None = None) -> None:
-        """Start what a host is for, but for what runs already."""
+        """Start the programs of a host's role that are not running."""
         role = self._roles[made.name] = role or self._roles[made.name]
         if role.has_project:
             self._lay(made)
@@ -115,13 +115,13 @@ class Deployment:
                 self._started[made.name, name] = made.start(name, command)
 
     def revive(self, made: Host) -> None:
-        """Boot a host that crashed, or start those of its programs that ended, as whoever watches over it does."""
+        """Boot a crashed host, or restart its programs that ended, as a supervisor would."""
         if not made.is_up:
             made.boot()
         self.start(made)
 
     def _lay(self, made: Host) -> None:
-        """Put onto a host what the image of `deploy/Dockerfile` holds, and the project."""
+        """Install the contents of the `deploy/Dockerfile` image and the project on a host."""
         for path, text in self.files.items():
             file = made.folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -129,28 +129,28 @@ class Deployment:
             file.with_suffix(".new").replace(file)
 
     def declare(self) -> None:
-        """Let the project name the present repositories, on all hosts that have it: `docindex.toml` is distributed."""
+        """Write the current repositories to `docindex.toml` on every host that has the project."""
         self.files[_PROJECT / "docindex.toml"] = project(self.repositories.all)
         for made in (self.control, *self.workers, *self.publishers):
             self._lay(made)
 
     @property
     def replica(self) -> Layout:
-        """The home of the search server."""
+        """Return the layout of the search server's home."""
         return Layout(self.searcher.folder / ".docindex")
 
     def ask_for(self, edited: Sequence[Repository]) -> Program:
-        """Ask for runs by `docindex index`, and let it follow them."""
+        """Start `docindex index`, which requests runs and follows them."""
         program = Path(sys.executable).with_name("docindex")
         return self.control.start("index", [program, "index", *(one.key for one in edited)], DISK / _PROJECT)
 
     def docindex(self, *arguments: str, patience_s: float = 600.0) -> "subprocess.CompletedProcess[str]":
-        """Run a command of docindex on the control host."""
+        """Run a docindex command on the control host."""
         program = Path(sys.executable).with_name("docindex")
         return self.control.run([program, *arguments], DISK / _PROJECT, patience_s)
 
     def runs(self) -> list[Run]:
-        """All runs, the oldest first."""
+        """Return all runs, oldest first."""
         tag = "(SELECT value FROM run_tags t WHERE t.run_id = r.run_id AND t.key = '{}' LIMIT 1)"
         source = f"coalesce({tag.format('dagster/partition')}, {tag.format('docindex/source')}, '')"
         where = f"coalesce({tag.format('.dagster/docindex/host')}, '')"
@@ -158,25 +158,25 @@ class Deployment:
         return [Run(*row.split("|")) for row in rows]
 
     def unfinished(self) -> list[Run]:
-        """The runs that are not over."""
+        """Return the unfinished runs."""
         return [run for run in self.runs() if run.status not in OVER]
 
     def has_event(self, run_id: str, text: str) -> bool:
-        """Whether an event of a run holds a text."""
+        """Return whether any event of a run contains a text."""
         return self.database.ask(
             f"SELECT count(*) FROM event_logs WHERE run_id = '{run_id}' AND event LIKE '%{text}%'"
         ) != ["0"]
 
     def locks(self) -> list[Lock]:
-        """The locks between machines that are held."""
+        """Return the distributed locks that are held."""
         found = (row.rpartition("|") for row in self.database.advisory_locks())
         return [Lock(owner, float(silent_s)) for owner, _, silent_s in found]
 
     def search(self, query: str, **options: Any) -> list[Hit]:
-        """Ask the search server.
+        """Query the search server.
 
         Raises:
-            GitTimeoutError: it is not up, or has no index yet.
+            GitTimeoutError: the server is down or has no index yet.
         """
         connection = http.client.HTTPConnection("127.0.0.1", self.search_port, timeout=_SEARCH_TIMEOUT_S)
         try:
@@ -195,37 +195,37 @@ class Deployment:
         return [Hit(**{name: hit[name] for name in ("chunk_id", "source", "path", "text", "score")}) for hit in found]
 
     def stamp(self, repository: Repository) -> list[Hit]:
-        """What searches find of the revision of a repository."""
+        """Search for the revision markers of a repository."""
         hits = self.search("stamp revision", sources=repository.key, path="stamp", mode="bm25", limit=50)
         return [hit for hit in hits if hit.source == repository.key]
 
     def found_revision(self, repository: Repository) -> int:
-        """The revision that searches find of a repository; 0 where it is not there, or no search is answered."""
+        """Return the revision of a repository that searches find, or 0 if they find none or fail."""
         with contextlib.suppress(GitTimeoutError):
             return max(revisions([hit.text for hit in self.stamp(repository)]), default=0)
         return 0
 
     def behind(self) -> list[str]:
-        """The repositories of which searches do not find the newest revision."""
+        """Return the repositories whose newest revision searches do not find."""
         return [one.name for one in self.repositories.all if self.found_revision(one) != one.revision]
 
     def settle(self, patience_s: float) -> None:
-        """Wait until searches find the newest revision of all, and no run is under way.
+        """Wait until searches find the newest revision of every repository and no run is in progress.
 
         Raises:
-            AssertionError: they do not; it says what is missing.
+            AssertionError: the wait timed out; the message says what is missing.
         """
         self.wait(self.is_settled, "everything to settle", patience_s)
 
     def is_settled(self) -> bool:
-        """Whether no run is under way, and searches find the newest revision of all."""
+        """Return whether no run is in progress and searches find the newest revision of every repository."""
         return not self.unfinished() and not self.behind()
 
     def wait(self, condition: Callable[[], Any], what: str, patience_s: float, every_s: float = 1.0) -> Any:
-        """Ask again and again until the answer is true, and return it.
+        """Poll a condition until it is true, and return its value.
 
         Raises:
-            AssertionError: it is not; it says how everything stands.
+            AssertionError: the wait timed out; the message reports the state of the deployment.
         """
         try:
             return wait_for(condition, what, patience_s, every_s)
@@ -233,7 +233,7 @@ class Deployment:
             raise AssertionError(f"{error}: {self.report()}") from None
 
     def report(self) -> str:
-        """What is not as it should be, and the ends of the logs."""
+        """Return a report of pending work and the ends of the logs."""
         parts = [
             f"behind: {self.behind()}",
             f"unfinished: {self.unfinished()}",
@@ -256,16 +256,16 @@ def deployment(
     faults: Faults = NO_FAULTS,
     launcher: Callable[[Path], AbstractContextManager[Launcher]] = celery,
 ) -> Iterator[Deployment]:
-    """Start a deployment that indexes so many small repositories.
+    """Start a deployment that indexes `sources` small repositories.
 
     Args:
-        folder: for the disks of its hosts.
-        sources: how many repositories.
-        workers: how many workers.
-        publishers: how many hosts there are that publish, one at a time.
-        seed: decides what the repositories hold, and what goes wrong.
-        faults: of the object store.
-        launcher: what starts the runs, for a project in this folder.
+        folder: parent of the hosts' disks.
+        sources: number of repositories.
+        workers: number of workers.
+        publishers: number of publishing hosts; only one publishes at a time.
+        seed: seed for the repositories' contents and the faults.
+        faults: faults of the object store.
+        launcher: run launcher for a project in this folder.
     """
     with ExitStack() as stack:
         enter = stack.enter_context
@@ -308,7 +308,7 @@ def deployment(
 
 
 def _variables(database: Postgres, store: ObjectStore) -> dict[str, str]:
-    """As `deploy/env.example` has them."""
+    """Return the variables of `deploy/env.example`."""
     return {
         **_of_the_store(store),
         "DAGSTER_PG_HOST": "127.0.0.1",
@@ -329,7 +329,7 @@ def _of_the_store(store: ObjectStore) -> dict[str, str]:
 
 
 def _files(launcher: Launcher, code_port: int, workers: int, publishers: int) -> dict[Path, str]:
-    """The files of `deploy/`, for so many workers and publishers."""
+    """Return the files of `deploy/` for this number of workers and publishers."""
     instance = {**yaml.safe_load((DEPLOY / "dagster" / "base.yaml").read_text()), **launcher.instance}
     runs = instance["concurrency"]["runs"]
     runs["max_concurrent_runs"] = workers + publishers

@@ -1,4 +1,4 @@
-"""The same sources in an embedded index of one machine, to compare a deployment with."""
+"""An embedded index of the same sources on one machine, as the reference for a deployment."""
 
 import os
 import random
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[A-Za-z]{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A project with nothing set, in a folder; `indexed` are the revisions that it has."""
+    """A project with default settings; `indexed` holds the revisions in its index."""
 
     folder: Path
     indexed: dict[str, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Embedded:
         return Layout(self.folder / ".docindex")
 
     def index(self, declared: Sequence[Repository]) -> None:
-        """Index those of these sources that are new or edited, and take out what is none of them."""
+        """Index the new and edited sources, and remove sources that are no longer declared."""
         self.folder.mkdir(parents=True, exist_ok=True)
         wanted = {one.key: one.revision for one in declared}
         for key in self.indexed.keys() - wanted.keys():
@@ -52,19 +52,19 @@ class Embedded:
 
 
 def rows(layout: Layout) -> dict[str, str]:
-    """The chunks of the stores, each with the hash of all its columns."""
+    """Return the chunks of the stores, each with a hash of all its columns."""
     table = open_reader(layout).table.to_arrow()
     return dict(zip(table["chunk_id"].to_pylist(), table["row_hash"].to_pylist(), strict=True))
 
 
 def sources(layout: Layout) -> dict[str, tuple[str, int, int]]:
-    """What is published of each source: its version, and the nodes and edges of its graph."""
+    """Return the published version of each source, and the numbers of nodes and edges in its graph."""
     published = open_reader(layout).generation.sources
     return {key: (source.version, source.nodes, source.edges) for key, source in published.items()}
 
 
 def queries(declared: Sequence[Repository], count: int, seed: int) -> list[str]:
-    """Words of the files, two to five that stand together."""
+    """Return queries of two to five consecutive words from the files."""
     chance = random.Random(seed)
     found: list[str] = []
     while len(found) < count:
@@ -81,7 +81,7 @@ def queries(declared: Sequence[Repository], count: int, seed: int) -> list[str]:
 def ranks(
     layout: Layout, asked: Sequence[str], modes: Sequence[Mode] = ALL_MODES, top_k: int = 10
 ) -> dict[tuple[str, str], list[str]]:
-    """The best chunks of each query in each mode, in their order."""
+    """Return the top chunks of each query in each mode, in rank order."""
     reader = open_reader(layout)
     return {
         (query, mode.value): [hit.chunk_id for hit in search(reader, query, StaticEmbedder, mode=mode, top_k=top_k)]

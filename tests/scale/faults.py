@@ -1,7 +1,7 @@
-"""A proxy in front of an object store: it counts what is asked, and fails a share of it by a seeded plan.
+"""Object store proxy that counts requests and makes some of them fail, as determined by a seed.
 
-Requests pass as they were signed, with the `Host` that the client sent. Conditional puts pass one at a time, so that an
-object store that is not careful about them is so behind it.
+The proxy forwards signed requests unchanged, including the client's `Host` header. It serializes conditional puts, so
+that a store which does not handle them atomically behaves as if it did.
 """
 
 import asyncio
@@ -33,17 +33,18 @@ _STATUS: Mapping[Fault, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong, each as a share of the requests that it can befall.
+    """Fault rates, each as a share of the requests that the fault can affect.
 
     Attributes:
-        error: answered 500, and nothing is done.
-        slow_down: answered 503, and nothing is done.
-        conflict: a conditional put is answered 409, and nothing is done.
-        cut: the connection is cut: in the middle of an answer's body, or where a write's answer would be, whether it
-            was done or not.
-        lost_answer: a write is done and then answered 500; who tries a conditional one again finds its own.
-        delay: the answer is late.
-        delay_s: by how much.
+        error: status 500 without forwarding the request.
+        slow_down: status 503 without forwarding the request.
+        conflict: status 409 for a conditional put, without forwarding it.
+        cut: the connection closes in the middle of a response body or, for a write, instead of the response, whether
+            the write was done or not.
+        lost_answer: status 500 after the write was done; a client that retries a conditional write finds its own
+            object.
+        delay: the response is late.
+        delay_s: length of the delay in seconds.
     """
 
     error: float = 0.0
@@ -60,7 +61,7 @@ NO_FAULTS = Faults()
 
 @dataclass(frozen=True, slots=True, order=True)
 class Kind:
-    """A kind of request: its method, `LIST` for a listing, and the first part of the key below the prefix."""
+    """Kind of request: its method (`LIST` for a listing) and the first key segment after the prefix."""
 
     method: str
     folder: str
@@ -68,7 +69,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How many requests, and how many bytes clients sent and received in bodies."""
+    """Number of requests, and bytes of the bodies that clients sent and received."""
 
     requests: int = 0
     sent: int = 0
@@ -83,7 +84,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The figures of each kind of request."""
+    """Figures per kind of request."""
 
     kinds: Mapping[Kind, Figures]
 
@@ -92,14 +93,14 @@ class Traffic:
         return sum(self.kinds.values(), Figures())
 
     def since(self, before: "Traffic") -> "Traffic":
-        """What came after an earlier look."""
+        """Return the traffic since an earlier snapshot."""
         rest = {kind: figures - before.kinds.get(kind, Figures()) for kind, figures in sorted(self.kinds.items())}
         return Traffic({kind: figures for kind, figures in rest.items() if figures.requests})
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A request or an answer: its first line and headers, ended by an empty line, and its body."""
+    """A request or response: its first line and headers, ended by an empty line, and its body."""
 
     head: bytes
     body: bytes
@@ -114,7 +115,7 @@ class _Message:
         return {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
     def with_header(self, name: str, value: str) -> "_Message":
-        """The same with one header in place of those of its name."""
+        """Return a copy in which one header replaces all headers of that name."""
         first, *lines = self.head.rstrip(b"\r\n").split(b"\r\n")
         others = [line for line in lines if line.split(b":", 1)[0].lower() != name.lower().encode()]
         return replace(self, head=b"\r\n".join([first, *others, f"{name}: {value}".encode(), b"", b""]))
@@ -122,11 +123,11 @@ class _Message:
 
 @dataclass(slots=True)
 class Gate:
-    """Holds the next request of a kind until it is opened; those that come after it pass.
+    """Gate that holds the next request of a kind until it opens; later requests pass.
 
     Attributes:
-        kind: of the request.
-        answer: the status that it got in the end.
+        kind: kind of the request.
+        answer: final status of the response.
     """
 
     kind: Kind
@@ -137,21 +138,21 @@ class Gate:
 
     @property
     def is_holding(self) -> bool:
-        """Whether the request has come."""
+        """Return whether a request is being held."""
         return self._held.is_set()
 
     def open(self) -> None:
-        """Let the request pass on, whoever waits for its answer."""
+        """Forward the held request, even if its client has disconnected."""
         self._opened.set()
 
     def takes(self, kind: Kind) -> bool:
-        """Whether a request is the one to hold."""
+        """Return whether to hold this request; only the first of its kind is held."""
         is_first = kind == self.kind and not self._is_taken
         self._is_taken |= is_first
         return is_first
 
     async def wait(self) -> None:
-        """Hold the request."""
+        """Wait until the gate opens."""
         self._held.set()
         while not self._opened.is_set():  # noqa: ASYNC110 it is opened by another thread
             await asyncio.sleep(0.05)
@@ -159,7 +160,7 @@ class Gate:
 
 @dataclass(slots=True)
 class Proxy:
-    """A proxy at work; `faults` may be changed while it is."""
+    """A running proxy; `faults` may be changed while it runs."""
 
     store: ObjectStore
     behind: ObjectStore
@@ -173,17 +174,17 @@ class Proxy:
     _gates: list[Gate] = field(default_factory=list)
 
     def hold_next(self, method: str, folder: str) -> Gate:
-        """Hold the next request of a kind; whoever opens the gate lets it go on, as it was sent."""
+        """Hold the next request of a kind; opening the gate forwards it unchanged."""
         gate = Gate(Kind(method, folder))
         self._gates.append(gate)
         return gate
 
     def traffic(self) -> Traffic:
-        """All that was asked until now."""
+        """Return the traffic so far."""
         return Traffic(dict(self._figures))
 
     async def serve(self, listener: socket.socket, is_ready: Event, is_over: asyncio.Event) -> None:
-        """Answer connections until it is over."""
+        """Serve connections until the end."""
         server = await asyncio.start_server(self._connection, sock=listener, limit=_LONGEST_HEAD)
         is_ready.set()
         await is_over.wait()
@@ -200,13 +201,13 @@ class Proxy:
             while await self._exchange(reader, writer):
                 pass
         except (OSError, asyncio.IncompleteReadError):
-            pass  # the client has left
+            pass  # the client disconnected
         finally:
             self._in_work.discard(task)
             writer.transport.abort()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether another may come on the connection."""
+        """Handle one request, and return whether the connection can be reused."""
         request = await _request(reader)
         method = request.first_line[0]
         is_conditional = method == "PUT" and not _CONDITIONS.isdisjoint(request.headers)
@@ -235,7 +236,7 @@ class Proxy:
         return True
 
     def _drawn(self, *, is_write: bool, is_conditional: bool) -> Fault | None:
-        """What is to go wrong with a request."""
+        """Draw the fault of a request, if any."""
         shares: list[tuple[Fault, float]] = [("error", self.faults.error), ("slow_down", self.faults.slow_down)]
         shares.append(("cut", self.faults.cut))
         if is_write:
@@ -279,7 +280,7 @@ async def _request(reader: asyncio.StreamReader) -> _Message:
 
 
 async def _ask(port: int, request: _Message) -> _Message:
-    """Pass a request on, over a connection of its own, and read the answer to its end."""
+    """Forward a request over a new connection and read the complete response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_LONGEST_HEAD)
     try:
         writer.write(request.with_header("Connection", "close").head)
@@ -313,13 +314,13 @@ def _kind(request: _Message, bucket: str, prefix: str) -> Kind:
 
 @contextmanager
 def proxy(behind: ObjectStore, seed: int, faults: Faults = NO_FAULTS, prefix: str = "") -> Iterator[Proxy]:
-    """A proxy in front of an object store, in a thread of this process.
+    """Run a proxy in front of an object store, in a thread of this process.
 
     Args:
-        behind: The object store.
-        seed: Decides what goes wrong, in the order in which requests come.
-        faults: What goes wrong at first.
-        prefix: Of all keys; kinds of requests are named by what follows it.
+        behind: the object store.
+        seed: seed for the faults, which are drawn in the order of requests.
+        faults: initial fault rates.
+        prefix: prefix of all keys; kinds of requests are named after the key segment that follows it.
     """
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
     loop = asyncio.new_event_loop()

@@ -1,7 +1,7 @@
-"""Hosts of this machine: each has a name, a disk and processes of its own, and shares the network on loopback.
+"""Simulated hosts: each has its own name, disk and processes, and they share the loopback network.
 
-A host is a set of Linux namespaces. Of the machine's files it sees the programs, and may write to none; of the other
-hosts it sees nothing. That takes root, or a namespace in which a user is root.
+A host is a set of Linux namespaces. It sees this machine's programs read-only and nothing of the other hosts. Hosts
+require root or a user namespace.
 """
 
 import os
@@ -19,7 +19,7 @@ import pytest
 from tests.scale import boot
 from tests.scale.processes import CHECKOUT, PATIENCE_S, kill, start
 
-DISK = Path("/tmp/host")  # where each host sees its own
+DISK = Path("/tmp/host")  # where each host mounts its own disk
 _ORDINARY_USER = ("--user", "--map-root-user")
 _NAMESPACES = ("--mount", "--uts", "--pid")
 _FOLDERS = ("home", "tmp", "logs")
@@ -27,7 +27,7 @@ _FOLDERS = ("home", "tmp", "logs")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What was started on a host, with all that it started in its session."""
+    """A command started on a host, with all processes of its session."""
 
     host: "Host"
     name: str
@@ -42,15 +42,15 @@ class Program:
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """Kill it, as the kernel does where memory runs out."""
+        """Kill the program, as the kernel does when memory runs out."""
         kill(self.process)
 
     def pause(self) -> None:
-        """Stop it where it is, like a machine that is frozen."""
+        """Stop the program, as on a frozen machine."""
         _stop(self._processes)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume the program."""
         _resume(self._processes())
 
     def _processes(self) -> "list[Process]":
@@ -59,7 +59,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of a host, by the number that it has outside."""
+    """A process of a host, by its PID outside the host."""
 
     pid: int
     parent: int
@@ -67,19 +67,19 @@ class Process:
     command: str
 
     def kill(self) -> None:
-        """Kill it alone."""
+        """Kill this process alone."""
         _send(self.pid, signal.SIGKILL)
 
 
 @dataclass(slots=True)
 class Host:
-    """A host; what is on its disk outlives it."""
+    """A simulated host; its disk outlives it."""
 
     name: str
     folder: Path
     variables: Mapping[str, str]
     _boot: "subprocess.Popen[bytes] | None" = None
-    _first: int = 0  # the PID of its first process
+    _first: int = 0  # PID of its init process
     _programs: list[Program] = field(default_factory=list)
 
     @property
@@ -88,7 +88,7 @@ class Host:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of what runs on it."""
+        """Return the environment variables of its programs."""
         home = str(DISK / "home")
         return {
             "PATH": f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -100,11 +100,11 @@ class Host:
         }
 
     def log(self, name: str) -> Path:
-        """Where a program writes; readable from outside."""
+        """Return the log file of a program, readable from outside the host."""
         return self.folder / "logs" / f"{name}.log"
 
     def boot(self) -> None:
-        """Start it."""
+        """Start the host."""
         for name in _FOLDERS:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         programs = dict.fromkeys((CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)))
@@ -130,10 +130,10 @@ class Host:
         self._first = int(Path(f"/proc/{self._boot.pid}/task/{self._boot.pid}/children").read_text())
 
     def crash(self) -> None:
-        """Let it lose its power: all its processes end at once, and its disk stays."""
+        """Simulate a power failure: kill all processes immediately and keep the disk."""
         if self._boot is None:
             return
-        if self._first:  # it is gone once all others are
+        if self._first:  # the init process ends after all others
             _send(self._first, signal.SIGKILL)
             for program in self._programs:
                 program.kill()
@@ -145,7 +145,7 @@ class Host:
         self._programs.clear()
 
     def wipe(self) -> None:
-        """Give it an empty disk, but for what its programs wrote; it is down."""
+        """Erase the disk of a stopped host, except for its programs' logs."""
         assert not self.is_up
         for part in self.folder.iterdir():
             if part.name == "logs":
@@ -156,7 +156,7 @@ class Host:
                 part.unlink()
 
     def start(self, name: str, command: Sequence[str | Path], folder: Path = DISK, **variables: str) -> Program:
-        """Start a command; what it prints goes to a log of this name."""
+        """Start a command; its output goes to the log of this name."""
         process = start(self._entered(command, folder), self.log(name), self.environment | variables)
         program = Program(self, name, process)
         self._programs.append(program)
@@ -165,7 +165,7 @@ class Host:
     def run(
         self, command: Sequence[str | Path], folder: Path = DISK, patience_s: float = PATIENCE_S, **variables: str
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end."""
+        """Run a command and return its result."""
         return subprocess.run(
             self._entered(command, folder),
             env=self.environment | variables,
@@ -177,15 +177,15 @@ class Host:
         )
 
     def pause(self) -> None:
-        """Stop all its processes where they are, like a virtual machine that is frozen."""
+        """Stop all processes of the host, like a frozen virtual machine."""
         _stop(self.processes)
 
     def resume(self) -> None:
-        """Let them go on."""
+        """Resume all processes of the host."""
         _resume(self.processes())
 
     def processes(self) -> list[Process]:
-        """What runs on it but its first process, the oldest first."""
+        """Return its processes except the init process, oldest first."""
         if not self.is_up:
             return []
         own = Path(f"/proc/{self._first}/ns/pid").stat().st_ino
@@ -207,7 +207,7 @@ class Host:
 
 
 class HostError(Exception):
-    """A host cannot be started here."""
+    """Hosts are not supported on this machine."""
 
 
 def _user() -> Sequence[str]:
@@ -215,7 +215,7 @@ def _user() -> Sequence[str]:
 
 
 def _stop(processes: Callable[[], list[Process]]) -> None:
-    """Stop processes, and those that they start meanwhile."""
+    """Stop processes, including any that they start meanwhile."""
     stopped: set[int] = set()
     while new := [process for process in processes() if process.pid not in stopped]:
         for process in new:
@@ -224,7 +224,7 @@ def _stop(processes: Callable[[], list[Process]]) -> None:
 
 
 def _resume(processes: Sequence[Process]) -> None:
-    """Let processes go on, and what waits for them outside: it stopped with them."""
+    """Resume processes, and their waiting parents outside the host, which were stopped with them."""
     for pid in {number for process in processes for number in (process.parent, process.pid)}:
         _send(pid, signal.SIGCONT)
 
@@ -236,7 +236,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 @contextmanager
 def host(folder: Path, name: str, **variables: str) -> Iterator[Host]:
-    """A host that is up, with its disk in a new folder below this one."""
+    """Boot a host with its disk in a new subfolder of this folder."""
     made = Host(name, folder / name, variables)
     try:
         made.boot()

@@ -1,4 +1,4 @@
-"""What starts the runs of a deployment: Celery, Docker or Ray, each by its file in `deploy/dagster/`."""
+"""Run launchers for a deployment: Celery, Docker or Ray, each configured by its file in `deploy/dagster/`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What runs on a host, by the names of its logs; it is started again whenever the host is."""
+    """The commands of a host, by log name; they start whenever the host boots."""
 
     programs: tuple[tuple[str, tuple[str, ...]], ...]
     has_project: bool = True
@@ -27,15 +27,15 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A run launcher, and what it needs.
+    """A run launcher and the processes it needs.
 
     Attributes:
-        instance: what it adds to the `dagster.yaml` of a deployment.
-        variables: of all hosts that have the project.
-        worker: what runs on hosts that prepare sources; None where the launcher makes a host for each run.
-        publisher: the same of those that publish.
-        head: what runs beside the daemon.
-        port: where the head listens; it has to before a run is started.
+        instance: additions to the deployment's `dagster.yaml`.
+        variables: environment variables of every host that has the project.
+        worker: role of hosts that prepare sources, or None if the launcher creates a host for each run.
+        publisher: role of hosts that publish, or None as for `worker`.
+        head: role that runs alongside the daemon.
+        port: port of the head, which must accept connections before a run starts.
     """
 
     instance: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Launcher:
 
 @contextmanager
 def celery(project: Path) -> Iterator[Launcher]:
-    """Celery with a Redis of its own."""
+    """Run Celery with its own Redis."""
     with redis() as broker:
         variables = {
             "DAGSTER_CELERY_BROKER_URL": broker,
@@ -65,7 +65,7 @@ def _celery(queue: str) -> Role:
 
 @contextmanager
 def docker(project: Path) -> Iterator[Launcher]:
-    """Docker, with podman as the host of containers; the project's folder is that of the Docker host, too."""
+    """Run Docker, with podman as the container host; the Docker host sees the project at the same path."""
     instance = _instance("docker")
     with podman() as service:
         options = instance["run_launcher"]["config"]["container_kwargs"]
@@ -77,9 +77,9 @@ def docker(project: Path) -> Iterator[Launcher]:
 
 @contextmanager
 def ray(project: Path) -> Iterator[Launcher]:
-    """Ray: a head, a node that prepares and one that publishes.
+    """Run Ray with a head, a preparing node and a publishing node.
 
-    Its daemons listen at all addresses: to be entered in a network of its own.
+    Ray's daemons listen on all addresses, so enter a separate network first.
     """
     program("ray")
     head, dashboard = free_port(), free_port()
@@ -99,7 +99,7 @@ def ray(project: Path) -> Iterator[Launcher]:
 
 
 def _node(*options: str) -> Role:
-    """A node of Ray, which is started again until it has come up: it gives up after 30 s, however busy the machine."""
+    """Return the command for a Ray node, restarted until it is up: Ray gives up after 30 s, even on a busy machine."""
     start = ("ray", "start", "--block", "--node-ip-address=127.0.0.1", "--disable-usage-stats", *options)
     return Role((("ray", ("sh", "-c", 'until "$@"; do sleep 1; done', "sh", *start)),))
 

@@ -1,4 +1,4 @@
-"""A network of one's own, which has nothing but the loopback device: what listens there is seen by nobody else."""
+"""A private network namespace with only the loopback device."""
 
 import ctypes
 import fcntl
@@ -19,7 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def own_network() -> Iterator[None]:
-    """Let this thread, and the threads and processes that it starts, have a network of their own."""
+    """Move this thread and its child threads and processes to a new network namespace."""
     if os.geteuid() != 0:
         pytest.skip("a network of one's own takes root")
     before = os.open(_OWN, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""A Docker host: podman (Debian's package), which speaks Docker's API, and an image that was made without a registry.
+"""A Docker host: podman (Debian package), which implements Docker's API, and a locally built image.
 
-It has mount, PID and UTS namespaces of its own, so that containers and their mounts end with it. Containers share the
-network of this machine, where the other parts of a deployment are.
+It has its own mount, PID and UTS namespaces, so containers and their mounts end with it. Containers share the network
+of this machine, where the other parts of a deployment run.
 """
 
 import io
@@ -23,10 +23,10 @@ from tests.scale.processes import CHECKOUT, kill, start, system_program, tail, w
 NAME = "docker-host"
 NETWORK = "host"
 IMAGE = "localhost/docindex:test"
-_SOCKETS = "/run"  # which hosts see, and which leaves a path short enough for a socket
-# Programs, and the certificates without which a client of HTTP is not made.
+_SOCKETS = "/run"  # visible to hosts, and short enough for socket paths
+# Programs, and the certificates that HTTP clients need to start.
 _MOUNTED = dict.fromkeys((Path("/usr"), Path("/etc/ssl"), CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)))
-# As deploy/Dockerfile has them.
+# The same as in deploy/Dockerfile.
 _USER = 10001
 _FOLDERS = {"srv/docindex": 0, "var/lib/docindex": _USER, "opt/dagster/docker": _USER, "home/docindex": _USER}
 _VARIABLES = {
@@ -37,7 +37,7 @@ _VARIABLES = {
     "DOCINDEX_ROOT": "/srv/docindex",
     "DOCINDEX_HOME": "/var/lib/docindex",
 }
-# crun, which podman prefers, refuses cgroups of two versions beside each other, and runc limits above one's own.
+# crun, podman's default, rejects mixed cgroup versions; runc rejects limits above the parent's.
 _SETTINGS = """\
 [containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
@@ -55,30 +55,30 @@ _BEGIN = f'echo {NAME} > /proc/sys/kernel/hostname && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class Podman:
-    """A service that is up, and has the image."""
+    """A running podman service that has the image."""
 
     program: Path
     socket: Path
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variable that clients of Docker read."""
+        """Return the environment variables of Docker clients."""
         return {"DOCKER_HOST": f"unix://{self.socket}"}
 
     @property
     def volumes(self) -> list[str]:
-        """What containers of the image need of this machine."""
+        """Return the volumes of this machine that containers of the image need."""
         return [f"{folder}:{folder}:ro" for folder in _MOUNTED]
 
     def run(self, *arguments: str | Path) -> str:
-        """Give a command to the service; what it prints."""
+        """Run a command on the service and return its output."""
         command: list[str | Path] = [self.program, "--url", f"unix://{self.socket}", *arguments]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def is_up(self) -> bool:
-        """Whether it answers."""
+        """Return whether the service responds."""
         with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(self.socket))
             return True
@@ -87,7 +87,7 @@ class Podman:
 
 @contextmanager
 def podman() -> Iterator[Podman]:
-    """Start a service whose images and containers lie in a temporary folder; at the end nothing of it is left."""
+    """Start a service that stores images and containers in a temporary folder, and remove everything at the end."""
     program = system_program("podman", "podman runc netavark")
     system_program("runc", "runc")
     if os.geteuid() != 0:
@@ -116,7 +116,7 @@ def _start(made: Podman, folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _make_image(made: Podman, archive: Path) -> None:
-    """Import an image with the folders, the user and the variables of ours; its programs are those of this machine."""
+    """Import an image with our folders, user and variables; its programs are those of this machine."""
     with tarfile.open(archive, "w") as image:
         for name, owner in _FOLDERS.items():
             _add(image, name, tarfile.DIRTYPE, uid=owner, mode=0o755)

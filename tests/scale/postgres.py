@@ -1,4 +1,4 @@
-"""A Postgres of its own: Debian's package, in a temporary folder."""
+"""A temporary Postgres cluster from Debian's package."""
 
 import os
 import pwd
@@ -17,13 +17,13 @@ from tests.scale.processes import free_port, running, wait_for
 
 _USER = "docindex"
 _DATABASE = "docindex"
-# Nothing here has to survive a power cut.
+# The data need not survive a power failure.
 _QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
 
 
 @dataclass(slots=True)
 class Postgres:
-    """A cluster that runs, with one database."""
+    """A running cluster with one database."""
 
     programs: Path
     folder: Path
@@ -32,7 +32,7 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        """Of the database, as psycopg and libpq read it."""
+        """Return the database URL for psycopg and libpq."""
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{_DATABASE}"
 
     @property
@@ -40,7 +40,7 @@ class Postgres:
         return self.folder / "log"
 
     def start(self) -> None:
-        """Start the server on the cluster that is there."""
+        """Start the server on the existing cluster."""
         settings = (f"unix_socket_directories={self.folder}", "listen_addresses=127.0.0.1", *_QUICK)
         options = [word for setting in settings for word in ("-c", setting)]
         program = (self.programs / "postgres", "-D", self.folder / "data", "-p", str(self.port))
@@ -49,21 +49,21 @@ class Postgres:
         wait_for(self._is_ready, "Postgres to be ready")
 
     def _is_ready(self) -> bool:
-        """Whether it takes sessions: it listens before that."""
+        """Return whether the server accepts sessions: it listens before that."""
         command: list[str | Path] = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(command, check=False).returncode == 0
 
     def stop(self) -> None:
-        """Stop the server; sessions that are open end."""
+        """Stop the server and end open sessions."""
         self._process.close()
 
     def restart(self) -> None:
-        """Stop the server and start it again; sessions that are open end."""
+        """Restart the server and end open sessions."""
         self.stop()
         self.start()
 
     def ask(self, statement: str, database: str = _DATABASE) -> list[str]:
-        """Run a statement; the rows of its answer, with `|` between columns."""
+        """Run a statement and return the rows of its result, with columns separated by `|`."""
         command: list[str | Path] = [
             self.programs / "psql",
             "-XAtq",
@@ -78,12 +78,12 @@ class Postgres:
         return done.stdout.splitlines()
 
     def terminate_backends(self) -> int:
-        """End all other sessions; returns how many there were."""
+        """End all other sessions and return their number."""
         others = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
         return self.ask(f"SELECT pg_terminate_backend(pid) {others}").count("t")
 
     def advisory_locks(self) -> list[str]:
-        """The sessions that hold advisory locks, each with its name and the seconds since it last spoke."""
+        """Return the sessions that hold advisory locks, each with its name and the seconds since its last activity."""
         return self.ask(
             "SELECT application_name, extract(epoch FROM clock_timestamp() - state_change)::int "
             "FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted"
@@ -92,7 +92,7 @@ class Postgres:
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
-    """Make a cluster, start it, and remove it at the end."""
+    """Create and start a cluster, and remove it at the end."""
     programs = _programs()
     folder = Path(tempfile.mkdtemp(prefix="docindex-postgres-"))
     made = Postgres(programs, folder, free_port())
@@ -118,7 +118,7 @@ def _programs() -> Path:
 
 
 def as_owner() -> Sequence[str]:
-    """What lets a command run as the owner of the cluster: Postgres refuses to run as root."""
+    """Return a command prefix that switches to the cluster's owner: Postgres refuses to run as root."""
     return ("setpriv", f"--reuid={_owner()}", "--clear-groups", "--pdeathsig", "KILL") if os.geteuid() == 0 else ()
 
 

@@ -1,4 +1,4 @@
-"""Child processes that end with the process that started them, whatever becomes of it."""
+"""Child processes that end with their parent, however it ends."""
 
 import os
 import shutil
@@ -17,12 +17,12 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 _STOP_S = 10.0
-# The parent's death is the child's, too.
+# Kill the child when its parent dies.
 _TIED = ("setpriv", "--pdeathsig", "KILL")
 
 
 def program(name: str) -> Path:
-    """The executable of a package of the environment that `make test-scale` installs."""
+    """Return the executable of a package in the environment that `make test-scale` installs."""
     for folder in (Path(sys.executable).parent, CHECKOUT / ".venv-scale" / "bin"):
         if (folder / name).exists():
             return folder / name
@@ -30,7 +30,7 @@ def program(name: str) -> Path:
 
 
 def system_program(name: str, package: str) -> Path:
-    """An executable of the system."""
+    """Return a system executable."""
     found = shutil.which(name)
     if found is None:
         pytest.skip(f"there is no {name}: apt-get install {package}")
@@ -38,21 +38,21 @@ def system_program(name: str, package: str) -> Path:
 
 
 def free_port() -> int:
-    """A port on the loopback device at which nobody listens."""
+    """Return an unused port on the loopback device."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def answers(port: int) -> bool:
-    """Whether a server listens at a port of the loopback device."""
+    """Return whether a server listens on a port of the loopback device."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
 
 
 def wait_for(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S, every_s: float = 0.1) -> Any:
-    """Ask again and again until the answer is true."""
+    """Poll a condition until it is true."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
         if found := condition():
@@ -64,7 +64,7 @@ def wait_for(condition: Callable[[], Any], what: str, patience_s: float = PATIEN
 def start(
     command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> "subprocess.Popen[bytes]":
-    """Start a process in a session of its own; what it prints is added to the log."""
+    """Start a process in a new session and append its output to the log."""
     with log.open("ab") as output:
         return subprocess.Popen(
             [*_TIED, *command],
@@ -78,7 +78,7 @@ def start(
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a process that `start` started, with its children; one that has ended is left alone."""
+    """Kill a process started by `start` and its children, unless it has ended."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -92,7 +92,7 @@ def running(
     environment: Mapping[str, str] | None = None,
     ends_with: signal.Signals = signal.SIGTERM,
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A server that listens at a port of the loopback device; at the end it is asked to stop, then killed."""
+    """Run a server on a port of the loopback device; at the end, terminate it, then kill it."""
     process = start(command, log, environment)
     try:
         wait_for(lambda: answers(port) or process.poll() is not None, f"{Path(command[0]).name} to listen")
@@ -106,11 +106,11 @@ def running(
 
 
 def tail(log: Path, size: int = 3000) -> str:
-    """The end of what a process printed."""
+    """Return the end of a process's log."""
     return log.read_text(errors="replace")[-size:] if log.exists() else ""
 
 
 def without_ours(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without the settings of docindex, Dagster and object stores."""
+    """Return an environment without the settings of docindex, Dagster and object stores."""
     ours = ("DAGSTER_", "DOCINDEX_", "AWS_")
     return {name: value for name, value in environment.items() if not name.startswith(ours)}

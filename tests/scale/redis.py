@@ -1,4 +1,4 @@
-"""A Redis of its own: Debian's package, unpacked and not installed."""
+"""A Redis server from Debian's package, unpacked but not installed."""
 
 import shutil
 import subprocess
@@ -11,14 +11,14 @@ import pytest
 
 from tests.scale.processes import CHECKOUT, free_port, running
 
-_PACKAGES = ("redis-server", "redis-tools")  # the program lies in the second one
+_PACKAGES = ("redis-server", "redis-tools")  # the second package contains the program
 _LIBRARIES = ("libjemalloc2", "liblzf1", "libatomic1")
 _UNPACKED = CHECKOUT / "build" / "redis"
 
 
 @contextmanager
 def redis() -> Iterator[str]:
-    """A server with nothing in it; gives its URL."""
+    """Run an empty server and yield its URL."""
     program, libraries = _program()
     with tempfile.TemporaryDirectory(prefix="docindex-redis-") as folder:
         port = free_port()
@@ -29,17 +29,17 @@ def redis() -> Iterator[str]:
 
 
 def _program() -> tuple[Path, str]:
-    """The program, and where its libraries lie."""
+    """Return the program and its library path."""
     if installed := shutil.which("redis-server"):
         return Path(installed), ""
-    unpacked = _UNPACKED / "usr" / "bin" / "redis-check-rdb"  # the same program as the server
+    unpacked = _UNPACKED / "usr" / "bin" / "redis-check-rdb"  # the same executable as the server
     if not unpacked.exists():
         _unpack(_UNPACKED)
     return unpacked.with_name("redis-server"), str(next(unpacked.parents[1].glob("lib/*-linux-gnu"), ""))
 
 
 def _unpack(folder: Path) -> None:
-    """Fetch the packages and what they need, and unpack them: nothing is installed."""
+    """Download the packages and their dependencies, and unpack them without installing."""
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
         pytest.skip("there is no Redis, and no apt-get to fetch it: install redis-server")
     with tempfile.TemporaryDirectory() as fetched:

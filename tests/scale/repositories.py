@@ -1,7 +1,7 @@
-"""Small repositories with real files, cut out of this project's own, and what is edited in them.
+"""Small repositories with real files, taken from this project, and seeded edits to them.
 
-Each has three files that say one revision, in one commit. Whoever finds two revisions of a repository at once, or two
-of the three files, sees half a publication.
+Each repository has three files that name its revision, updated in one commit. A reader that sees two revisions, or only
+two of the three files, sees a partial publication.
 """
 
 import os
@@ -41,7 +41,7 @@ _GIT = {
 
 @dataclass(slots=True)
 class Repository:
-    """A repository, and the revision that its newest commit says."""
+    """A repository, and the revision in its newest commit."""
 
     name: str
     folder: Path
@@ -54,11 +54,11 @@ class Repository:
 
     @property
     def declaration(self) -> str:
-        """Its table in `docindex.toml`."""
+        """Return its table for `docindex.toml`."""
         return f'[[source]]\nkind = "git"\nname = "{self.name}"\nurl = "{self.url}"\n'
 
     def commit(self, chance: random.Random) -> None:
-        """Say the next revision, and add to, or take away from, one of the other files."""
+        """Commit the next revision, and lengthen or shorten one of the other files."""
         self.revision += 1
         for path, text in zip(STAMPED, _TEXTS, strict=True):
             (self.folder / path).parent.mkdir(exist_ok=True)
@@ -72,13 +72,13 @@ class Repository:
 
 @dataclass(slots=True)
 class Repositories:
-    """All of them, served by git's own HTTP server on loopback."""
+    """All repositories, served by git's own HTTP server on the loopback device."""
 
     all: list[Repository]
     chance: random.Random
 
     def edit(self, count: int) -> list[Repository]:
-        """Commit to some of them, chosen at random."""
+        """Commit to randomly chosen repositories and return them."""
         chosen = self.chance.sample(self.all, min(count, len(self.all)))
         for repository in chosen:
             repository.commit(self.chance)
@@ -87,7 +87,7 @@ class Repositories:
 
 @contextmanager
 def repositories(folder: Path, count: int, seed: int) -> Iterator[Repositories]:
-    """Make so many repositories in a folder, and serve them."""
+    """Create `count` repositories in a folder and serve them."""
     chance = random.Random(seed)
     material = [path for glob in _MATERIAL for path in sorted(CHECKOUT.glob(glob)) if _is_small(path)]
     with serving(folder) as server:
@@ -96,12 +96,12 @@ def repositories(folder: Path, count: int, seed: int) -> Iterator[Repositories]:
 
 
 def project(declared: Sequence[Repository]) -> str:
-    """The `docindex.toml` that declares some; a file has time to be parsed on a machine that is busy with all hosts."""
+    """Return a `docindex.toml` that declares repositories, with a parse timeout that suits a busy machine."""
     return "\n".join(["[chunking]\nparse_timeout_s = 300\n", *(one.declaration for one in declared)])
 
 
 def revisions(texts: Sequence[str]) -> set[int]:
-    """The revisions that some texts say."""
+    """Return the revisions named in these texts."""
     return {int(number) for text in texts for number in _REVISION.findall(text)}
 
 
@@ -123,7 +123,7 @@ def _is_small(path: Path) -> bool:
 
 
 def _edit(path: Path, chance: random.Random, revision: int) -> None:
-    """Move, cut or lengthen a file, so that it stays one of its language, more or less."""
+    """Move, cut or lengthen part of a file, so that it stays roughly valid in its language."""
     lines = path.read_bytes().splitlines(keepends=True)
     match chance.randrange(3):
         case 0 if len(lines) > 20:

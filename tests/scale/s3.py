@@ -1,6 +1,6 @@
-"""An S3 server: moto, as a process of its own. It honours `If-Match` and `If-None-Match` of puts.
+"""An S3 server: moto in a separate process. It honours `If-Match` and `If-None-Match` on puts.
 
-Larger objects lie in files, smaller ones in the memory of the process. A request takes about 4 ms.
+Large objects are stored in files, small ones in the process's memory. A request takes about 4 ms.
 """
 
 import http.client
@@ -20,7 +20,7 @@ _IN_MEMORY_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Where an object store answers, and what clients need to use it."""
+    """The address and credentials of an object store."""
 
     port: int
     bucket: str = BUCKET
@@ -31,7 +31,7 @@ class ObjectStore:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variables that clients of S3 read."""
+        """Return the environment variables of S3 clients."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "docindex",
@@ -41,20 +41,20 @@ class ObjectStore:
         }
 
     def url(self, prefix: str = "") -> str:
-        """As `storage.url` names it."""
+        """Return the value for `storage.url`."""
         return f"s3://{self.bucket}" + (f"/{prefix}" if prefix else "")
 
 
 @contextmanager
 def s3() -> Iterator[ObjectStore]:
-    """A server with one empty bucket; what is larger than 256 KiB lies in files in a temporary folder."""
+    """Run a server with one empty bucket; objects above 256 KiB are stored in temporary files."""
     with tempfile.TemporaryDirectory(prefix="docindex-s3-") as own:
         store = ObjectStore(free_port())
         environment = without_ours(os.environ) | {
             "MOTO_S3_DEFAULT_KEY_BUFFER_SIZE": str(_IN_MEMORY_BYTES),
             "TMPDIR": own,
         }
-        _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)  # each larger object holds one open
+        _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)  # each large object keeps a file open
         server = [str(program("moto_server")), "-H", "127.0.0.1", "-p", str(store.port)]
         with running(["prlimit", f"--nofile={most_files}", *server], Path(own, "log"), store.port, environment):
             _make_bucket(store)

@@ -1,4 +1,4 @@
-"""Celery's workers, as `deploy/` sets them: what one of them was killed over, another one does."""
+"""Tests of Celery workers configured as in `deploy/`: if one is killed, another takes over its task."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from tests.scale.processes import CHECKOUT, kill, start, tail, wait_for, without
 
 pytestmark = pytest.mark.scale
 
-# A second after a worker has it, as long as a run needs to begin, it is killed; the second one gets on.
+# The worker is killed one second after it receives the task, about when a run would start; the second worker finishes.
 TASKS = """
 import os, signal, time
 from pathlib import Path

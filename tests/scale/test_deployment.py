@@ -1,6 +1,6 @@
-"""A deployment answers as one machine does, whatever happens to its hosts, its object store and its database.
+"""Tests that a deployment gives the same results as one machine, despite failures of hosts, object store and database.
 
-With `DOCINDEX_TEST_SOURCES` and `DOCINDEX_TEST_KILLS` it is larger, with `DOCINDEX_TEST_SEED` the same again.
+`DOCINDEX_TEST_SOURCES` and `DOCINDEX_TEST_KILLS` enlarge it; `DOCINDEX_TEST_SEED` repeats a run.
 """
 
 import os
@@ -29,26 +29,26 @@ SOURCES = int(os.environ.get("DOCINDEX_TEST_SOURCES") or 6)
 KILLS = int(os.environ.get("DOCINDEX_TEST_KILLS") or 8)
 WORKERS = int(os.environ.get("DOCINDEX_TEST_WORKERS") or 2)
 SEED = int(os.environ.get("DOCINDEX_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
-# A first run on a busy machine, and what the sensors take to notice: they look at 32 repositories each 35 s.
+# A first run on a busy machine, plus the sensors' delay: they check 32 repositories every 35 s.
 PATIENCE_S = 600.0 + 60.0 * SOURCES
-SEEN_S = 120.0  # until a search server shows what is published
-# A session that was silent for a lease is ended by who waits for its lock, or by the sensor that looks for lost runs,
-# whose tick may take a while.
+SEEN_S = 120.0  # maximum delay until a search server shows a publication
+# After a lease, a process waiting for the lock or the lost-run sensor ends a silent session. The sensor's tick may take
+# a while.
 LONGEST_SILENCE_S = LEASE_S + SOURCES_INTERVAL_S + 20
-# A kill is to meet a run, if one begins within half a minute.
+# Wait up to half a minute for a run, so that the kill hits one.
 LONGEST_WITHOUT_WORK_S, LONGEST_BETWEEN_KILLS_S = 30.0, 8.0
-SETTLING_S = 900.0  # what is lost is noticed after a lease, and asked for again by sensors
+SETTLING_S = 900.0  # a lost run is noticed after a lease, then sensors request it again
 QUERIES = 50
 ANOTHER_HISTORY = (Mode.VECTOR,)
-# Of many sources, what was edited leaves segments that are merged at other times.
+# With many sources, edits leave segments that are merged at different times.
 AFTER_EDITS = ALL_MODES if SOURCES <= 10 else ANOTHER_HISTORY
-# A tenth of the requests fails.
+# A tenth of the requests fail.
 BAD_WEATHER = Faults(error=0.02, slow_down=0.02, conflict=0.05, cut=0.02, lost_answer=0.05, delay=0.05, delay_s=1.0)
 
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Print a line past pytest's capturing."""
+    """Return a function that prints a line despite pytest's capturing."""
 
     def print_line(line: str) -> None:
         with capsys.disabled():
@@ -59,10 +59,10 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
 
 
 def assert_equals_one_machine(deployed: Deployment, alone: Embedded, modes: Sequence[Mode] = ALL_MODES) -> str:
-    """Compare what the search server has with an embedded index of the same sources; says how much that is.
+    """Compare the search server with an embedded index of the same sources, and return the amount compared.
 
-    BM25 counts what was deleted until its segment is merged, on one machine, too. So where one machine did not publish
-    the same revisions, ranks are compared in the mode `vector` alone.
+    BM25 counts deleted rows until their segment is merged, even on one machine. If the embedded index did not publish
+    the same revisions, ranks are therefore compared in `vector` mode only.
     """
     alone.index(deployed.repositories.all)
     held, wanted = embedded.rows(deployed.replica), embedded.rows(alone.layout)
@@ -112,20 +112,20 @@ def test_it_equals_one_machine_after_edits_removals_and_rollbacks(tmp_path, say)
         say(f"{gone.key} removed, {last.key} rolled back and forth; runs: {dict(ended)}")
 
 
-# Or it slept in the middle of a request, for which it has no time left.
+# Or the process slept during a request and has no time left for it.
 LOST = (": this process was paused for too long", ": reading % failed", ": listing % failed")
 REPLACED = ("was replaced by another process",)
 
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """When a host is to fall asleep: in a run of a job, and why that is refused when the host wakes.
+    """When a host is paused during a run, and why its run is refused after it resumes.
 
     Attributes:
-        job: of the run.
-        refusals: of what its events say one thing in the end, as a pattern of SQL.
-        put: the folder of the object that it is about to replace then, so that the request comes while it sleeps; with
-            none, it has begun, and made nothing yet.
+        job: job of the run.
+        refusals: SQL patterns, one of which must match the run's events in the end.
+        put: folder of the object whose put is held while the host sleeps; if empty, the host sleeps after the run has
+            started and before it has written anything.
     """
 
     job: str
@@ -158,13 +158,13 @@ def test_who_sleeps_through_a_lease_is_replaced_and_then_refused(tmp_path, say, 
             began = time.monotonic()
             assert [lock for lock in deployed.locks() if lock.is_of(run)]
 
-            edited[0].commit(deployed.repositories.chance)  # what the sleeper has is old now
+            edited[0].commit(deployed.repositories.chance)  # makes the paused run's data stale
             silences: list[float] = []
             deployed.wait(lambda: is_settled(deployed, silences), "others to do its work", PATIENCE_S + SETTLING_S)
             assert LEASE_S < max(silences) < LONGEST_SILENCE_S
             assert not [lock for lock in deployed.locks() if lock.is_of(run)]
             replaced_s = time.monotonic() - began
-            if gate is not None:  # its request passes late, as one of a slow network
+            if gate is not None:  # forward the held request late, as on a slow network
                 gate.open()
                 deployed.wait(lambda: gate.answer, "the request to be answered", SEEN_S)
                 assert gate.answer == "412"
@@ -179,12 +179,12 @@ def test_who_sleeps_through_a_lease_is_replaced_and_then_refused(tmp_path, say, 
 
 
 def refusal(deployed: Deployment, run: Run, sleep: Sleep) -> str | None:
-    """What the events of a run say of why it was refused; None as long as they say nothing of the kind."""
+    """Return the run's event that explains the refusal, or None if there is none yet."""
     return next((text for text in sleep.refusals if deployed.has_event(run.id, text)), None)
 
 
 def run_at_work(deployed: Deployment, job: str, gate: Gate | None) -> Run | None:
-    """The run of a job that has its locks, its sign of life and that of its work, or whose put is held at a gate."""
+    """Return the job's run once it holds its liveness and work locks, and once its put is held at the gate, if any."""
     if gate is not None and not gate.is_holding:
         return None
     locks = deployed.locks()
@@ -195,7 +195,7 @@ def run_at_work(deployed: Deployment, job: str, gate: Gate | None) -> Run | None
 
 
 def is_settled(deployed: Deployment, silences: list[float]) -> bool:
-    """Whether searches find what is new, and no run is under way; notes the longest silence."""
+    """Return whether the deployment is settled, and record the longest silence."""
     silences.append(longest_silence_s(deployed))
     return deployed.is_settled()
 
@@ -212,7 +212,7 @@ def test_hosts_are_killed_while_everything_else_goes_wrong(tmp_path, say):
             asked: Program | None = None
             for number in range(KILLS):
                 edited = deployed.repositories.edit(chance.randint(1, 2))
-                if asked is None or not asked.is_running:  # else the sensors ask
+                if asked is None or not asked.is_running:  # otherwise the sensors request runs
                     asked = deployed.ask_for(edited)
                 if number % 10 == 5:
                     deployed.database.restart()
@@ -241,21 +241,21 @@ def test_hosts_are_killed_while_everything_else_goes_wrong(tmp_path, say):
 
 
 def wait_for_work(deployed: Deployment) -> None:
-    """Wait until a run is at work, but not for long."""
+    """Wait a limited time for a run to be in progress."""
     end = time.monotonic() + LONGEST_WITHOUT_WORK_S
     while time.monotonic() < end and not any(run.status == "STARTED" for run in deployed.unfinished()):
         time.sleep(0.5)
 
 
 def assert_no_lock_is_held_but_signs(deployed: Deployment) -> None:
-    """No run holds a lock; a process holds the sign of life of the last that it did until it does another."""
+    """Assert that only liveness locks of finished runs are held: a process keeps its last one until its next run."""
     owners = [lock.owner for lock in deployed.locks()]
     assert len(owners) == len(set(owners)) <= len(deployed.workers) + len(deployed.publishers)
     assert set(owners) <= {f"docindex run {run.id}" for run in deployed.runs() if run.status in OVER}
 
 
 def kill_at_random(deployed: Deployment, chance: random.Random) -> str:
-    """Kill a host, or one of its processes, and start what is missing again; says which."""
+    """Kill a host or one of its processes, restart what is missing, and return what was killed."""
     victim = chance.choice([*deployed.workers, *deployed.workers, *deployed.publishers, deployed.searcher])
     kind = victim.name.rstrip("0123456789")
     how = chance.choice(("crash", "crash", "loss", "process"))
@@ -274,5 +274,5 @@ def kill_at_random(deployed: Deployment, chance: random.Random) -> str:
 
 
 def longest_silence_s(deployed: Deployment) -> float:
-    """For how long the most silent holder of a lock has not been heard of."""
+    """Return the longest time since any lock holder was last active."""
     return max((lock.silent_s for lock in deployed.locks()), default=0.0)

@@ -1,4 +1,4 @@
-"""A host has a name, a disk and processes of its own; others see none of them, and it loses them together."""
+"""Tests that a host's name, disk and processes are invisible to other hosts and lost together."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def count(made: Host) -> str:
 
 
 def counted(made: Host) -> int:
-    return int(count(made) or 0)  # it may have been stopped while it wrote
+    return int(count(made) or 0)  # it may have been stopped while writing
 
 
 def counts_further(made: Host, last: int) -> bool:
@@ -57,7 +57,7 @@ def test_a_host_has_a_name_and_a_disk_of_its_own(pair):
 
 
 def in_tmp() -> set[str]:
-    """The folders of `/tmp` that lead to the programs."""
+    """Return the folders of `/tmp` on the path to the programs."""
     folders = (CHECKOUT, Path(sys.prefix), Path(sys.base_prefix))
     return {folder.parts[2] for folder in folders if folder.is_relative_to("/tmp")}
 

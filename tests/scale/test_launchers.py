@@ -1,4 +1,4 @@
-"""Under Docker's and Ray's launchers runs are done as under Celery's, and the index is that of one machine."""
+"""Tests that Docker's and Ray's launchers run the same jobs as Celery's, and that the index equals one machine's."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _EVENTS = ("ENQUEUED", "STARTING", "START", "SUCCESS")
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Print a line past pytest's capturing."""
+    """Return a function that prints a line despite pytest's capturing."""
 
     def print_line(line: str) -> None:
         with capsys.disabled():
@@ -51,7 +51,7 @@ def test_ray_lets_workers_prepare_and_publishers_publish(tmp_path, say):
 
 
 def indexed(deployed: Deployment, folder: Path, say: Callable[[str], None]) -> list[Run]:
-    """Index all sources, compare what searches find with one machine; the runs of it, which all succeeded."""
+    """Index all sources, compare search results with those of one machine, and return the successful runs."""
     begun = time.monotonic()
     done = deployed.docindex("index")
     assert done.returncode == 0, done.stdout + done.stderr + deployed.report()
@@ -77,7 +77,7 @@ def indexed(deployed: Deployment, folder: Path, say: Callable[[str], None]) -> l
 
 
 def seconds(deployed: Deployment, run: Run) -> list[float]:
-    """How long a run that succeeded was in the queue, then on its way to a process, then at work."""
+    """Return how many seconds a successful run spent queued, starting and running."""
     when = (
         f"(SELECT extract(epoch FROM min(timestamp)) FROM event_logs "
         f"WHERE run_id = '{run.id}' AND dagster_event_type = 'PIPELINE_{event}')"
@@ -88,6 +88,6 @@ def seconds(deployed: Deployment, run: Run) -> list[float]:
 
 
 def container(deployed: Deployment, run: Run) -> str:
-    """The container that a run was given; empty where there is none."""
+    """Return the container of a run, or an empty string if it has none."""
     of_run = f"run_id = '{run.id}' AND key = 'docker/container_id'"
     return "".join(deployed.database.ask(f"SELECT value FROM run_tags WHERE {of_run}"))

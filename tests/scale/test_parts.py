@@ -1,4 +1,4 @@
-"""What a deployment stands on does what the real thing does: it fails, ends sessions, and refuses a stale put."""
+"""Tests that the deployment's test services behave like real ones: they fail, end sessions and refuse stale puts."""
 
 import os
 import socket

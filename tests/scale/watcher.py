@@ -1,4 +1,4 @@
-"""A client that searches all the time, and notices half a publication, and one that was lost."""
+"""A client that searches continuously and detects partial and lost publications."""
 
 import random
 import threading
@@ -15,14 +15,14 @@ _BETWEEN_LOOKS_S = 0.2
 
 @dataclass(slots=True)
 class Watcher:
-    """What it saw.
+    """Observations of the client.
 
     Attributes:
-        problems: answers that must not be, in words.
-        answered: how many answers came.
-        unanswered: how many did not, while the search server was down or had no index.
-        longest_s: the longest time without an answer.
-        slowest_s: the slowest answer.
+        problems: descriptions of invalid responses.
+        answered: number of successful searches.
+        unanswered: number of searches that failed because the server was down or had no index.
+        longest_s: longest time without a response.
+        slowest_s: duration of the slowest search.
     """
 
     deployed: Deployment
@@ -36,7 +36,7 @@ class Watcher:
     _last_answer: float = field(default_factory=time.monotonic)
 
     def look(self, repository: Repository) -> None:
-        """Search for a repository once, and note what is wrong with the answer."""
+        """Search for a repository once and record any problem with the response."""
         begun, newest = time.monotonic(), repository.revision
         try:
             hits = self.deployed.stamp(repository)
@@ -60,7 +60,7 @@ class Watcher:
             self._seen[repository.name] = max(found, default=0)
 
     def run(self, is_over: threading.Event) -> None:
-        """Look at one after the other until it is over."""
+        """Search for one repository after another until the end."""
         while not is_over.wait(_BETWEEN_LOOKS_S):
             self.look(self.chance.choice(self.deployed.repositories.all))
 
@@ -73,7 +73,7 @@ class Watcher:
 
 @contextmanager
 def watching(deployed: Deployment, seed: int) -> Iterator[Watcher]:
-    """Search in a thread; at the end, no answer may have been wrong."""
+    """Search in a thread, and assert at the end that no response was invalid."""
     watcher, is_over = Watcher(deployed, random.Random(seed)), threading.Event()
     thread = threading.Thread(target=watcher.run, args=(is_over,), daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""What agents are given keeps to the budget that they set; the rest is counted, and reached by the cursor."""
+"""Tests that tool answers stay within the agent's token budget, report what was omitted, and give a cursor to it."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ CURSOR = re.compile(r'cursor "(\d+)"')
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory) -> Tools:
-    """A project with much of everything: callers, sections, sources, long lines, long names, warnings."""
+    """Return the tools of a project with many callers, sections, sources and warnings, and long lines and names."""
     root: Path = tmp_path_factory.mktemp("large")
     (root / "plant").mkdir()
     callers = "\n\n\n".join(
@@ -57,7 +57,7 @@ def tools(tmp_path_factory) -> Tools:
 
 
 def write_history(works: Path) -> None:
-    """Commits of many files each, whose subjects try to look like something else."""
+    """Create commits with many files each, whose subjects imitate other output."""
     works.mkdir()
     git(works, "init", "-q")
     for at in range(COMMITS):
@@ -104,7 +104,7 @@ def test_without_a_budget_two_thousand_tokens_are_the_most(tools, name):
 
 
 def pages(tools: Tools, name: str, tokens: int) -> list[str]:
-    """All that a call gives, answer by answer."""
+    """Return every page of a tool's answer."""
     found: list[str] = [CALLS[name](max_tokens=tokens)(tools)]
     while cursor := CURSOR.search(found[-1]):
         found.append(CALLS[name](max_tokens=tokens, cursor=cursor[1])(tools))

@@ -1,4 +1,4 @@
-"""The tool by which agents note what answered a question, called by a real client in this process."""
+"""Tests of the tool with which agents record what answered a question, called by a real client in this process."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project that collects, of which nothing is noted; paths on disk are seen from it."""
+    """Return the collecting project with no records, as the current directory."""
     (indexed / "docindex.toml").write_text(f"[evaluation]\ncollect = true\n\n{DECLARED}")
     (indexed / ".docindex" / "questions.jsonl").unlink(missing_ok=True)
     monkeypatch.chdir(indexed)
@@ -41,7 +41,7 @@ def root(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(root: Path, *calls: dict[str, Any]) -> tuple[Any, list[tuple[bool, str]]]:
-    """What the server says of itself with its tools, and what it answers to calls of `note_answer`."""
+    """Return the server's instructions and tools, and the results of calls to `note_answer`."""
     live = Live(load_settings(root))
 
     async def run() -> tuple[Any, list[tuple[bool, str]]]:

@@ -1,4 +1,4 @@
-"""A server that folds the domains that it serves, in real processes, and is in nobody's way."""
+"""Tests that a server folds its domains in real processes and blocks nobody."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from docindex_dagster.serving import fold_scheduler as folding_module
 from docindex_dagster.serving.fold_scheduler import FoldResult, fold_in_background
 
 DOMAIN, OTHER = "memory/main", "project/acme"
-CONFIG = "[memory]\nfold_messages = 1\nper_second = 1000\n"  # a server folds at ten times as many
+CONFIG = "[memory]\nfold_messages = 1\nper_second = 1000\n"  # a server folds at ten times this number
 LONGEST_S = 60.0
 WORD = "quixotically"
 
@@ -55,7 +55,7 @@ def wait_until(is_so: Callable[[], object]) -> None:
 
 @contextmanager
 def folds(settings: Settings, *keys: str) -> Iterator[tuple[list[str], list[FoldResult]]]:
-    """Folding that looks often; what it reports and what it did."""
+    """Fold in the background with a short pause; yield the reports and the results."""
     reports: list[str] = []
     done: list[FoldResult] = []
     with fold_in_background(settings, keys or (DOMAIN,), report=reports.append, on_folded=done.append, pause_s=0.05):
@@ -118,7 +118,7 @@ def test_a_domain_that_another_process_folds_is_left_to_it(settings):
 def test_it_ends_at_once_though_a_fold_is_under_way_and_loses_nothing(settings):
     memory = write(settings, 10)
     lock = home_of(settings).publication_lock
-    with exclusive(lock, "something slow", on_wait=lambda _: None):  # the fold waits for it
+    with exclusive(lock, "something slow", on_wait=lambda _: None):  # blocks the fold
         with folds(settings):
             wait_until(lambda: holder(home_of(settings).source_lock(DOMAIN)))
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""While files are still linked, every way to ask the graph says so, whether or not there is an answer."""
+"""Tests that every graph query reports unlinked files, with or without results."""
 
 import json
 import subprocess
@@ -57,7 +57,7 @@ def root(tmp_path_factory) -> Path:
 
 
 def without(path: str, made: Extraction) -> Extraction:
-    """An extraction that was made from another form of a file."""
+    """Return an extraction built from another version of a file."""
     assert made.graph is not None
     nodes = made.graph.nodes
     changed = pc.if_else(pc.equal(nodes["node"], path), pa.scalar(None, pa.string()), nodes["made_from"])

@@ -1,4 +1,4 @@
-"""`docindex mcp`, started and asked by a real client of the protocol."""
+"""Tests of `docindex mcp` with a real MCP client."""
 
 import json
 import os
@@ -47,13 +47,13 @@ def index_all(root: Path) -> None:
 
 
 class Agent:
-    """A client in a thread of its own, so that tests read from top to bottom."""
+    """A client in its own thread, so that tests read from top to bottom."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def ask(self, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:
-        """Start the server, call tools one after another: for each, whether it is an error, and its text."""
+        """Start the server, call tools one after another, and return for each whether it failed, and its text."""
 
         async def run() -> list[tuple[bool, str]]:
             async with Client(stdio_client(server(self.root))) as client:
@@ -208,7 +208,7 @@ def test_a_mistake_is_reported_in_words_and_the_server_goes_on(shared, tool, arg
 
 @pytest.fixture(scope="module")
 def shared(root) -> Iterator[Any]:
-    """One server for many calls."""
+    """Yield one server for many calls."""
     from anyio.from_thread import start_blocking_portal
 
     with (
@@ -246,7 +246,7 @@ def test_a_source_that_is_declared_while_the_server_runs_is_known_to_it(tmp_path
 
 
 def write_revision(root: Path, number: int) -> None:
-    """A page that says in each of its sections at which revision it was written, replaced as a whole."""
+    """Atomically replace a page whose sections each name its revision."""
     sections = "\n\n".join(f"## Part {at}\n\n" + f"part {at} of revision {number}. " * 60 for at in range(SECTIONS))
     (root / "page.tmp").write_text(sections)
     (root / "page.tmp").replace(root / "docs" / "page.md")

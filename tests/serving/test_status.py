@@ -1,4 +1,4 @@
-"""The tool `status`: it has the states of `docindex status`."""
+"""Tests that the `status` tool reports the same states as `docindex status`."""
 
 from collections.abc import Mapping
 from pathlib import Path

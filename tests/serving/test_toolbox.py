@@ -1,4 +1,4 @@
-"""The tools of an agent: those of the protocol, within what a question may look at, and with passages to cite."""
+"""Tests of the answering agent's tools: the MCP tools, restricted by the question's filters, with passages to cite."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ def live(tmp_path_factory) -> Live:
 
 @pytest.fixture
 def call(live) -> Call:
-    """Call a tool for a question with some filters."""
+    """Return a function that calls a tool for a question with filters."""
 
     def make(tool: str, filters: Filters | None = None, max_tokens: int = 4000, **arguments: Any) -> ToolResult:
         question = Question("What?", filters=lambda _: filters or Filters())
@@ -140,7 +140,7 @@ def test_nothing_is_larger_than_what_is_left_for_it(call, tool, arguments, max_t
     assert count_tokens([text])[0] <= max_tokens
 
 
-# What a question is not about
+# Results outside the filters
 
 MANUAL = Filters(sources=("library/manual",))
 ON_PATH = Filters(sources=("git/shop",), path_glob="tests/")

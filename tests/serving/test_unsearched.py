@@ -1,4 +1,4 @@
-"""Where no edge is known, every way to ask says which files were not searched."""
+"""Tests that graph queries without results report which files were not searched."""
 
 import subprocess
 import sys

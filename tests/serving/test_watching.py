@@ -1,4 +1,4 @@
-"""`docindex mcp --watch`: one process answers an agent and indexes what is saved meanwhile."""
+"""Tests of `docindex mcp --watch`: one process answers an agent and indexes saved files."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import State
 
-LONGEST_S = 60  # for slow machines; it takes about a second
+LONGEST_S = 60  # allows for slow machines; indexing takes about a second
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def server(root: Path, errors: Path) -> StdioServerParameters:
 
 
 async def found(client: Client, name: str) -> bool:
-    """Ask until it is found, or for too long."""
+    """Search until a name is found or the time is up, and return whether it was found."""
     ends_at = time.monotonic() + LONGEST_S
     while time.monotonic() < ends_at:
         result = await client.call_tool("search", {"query": name, "top_k": 1})
@@ -42,7 +42,7 @@ async def found(client: Client, name: str) -> bool:
 
 
 def processes_of(root: Path) -> list[str]:
-    """The processes that work in a folder."""
+    """Return the processes that run in a folder."""
     here = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

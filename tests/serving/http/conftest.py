@@ -1,4 +1,4 @@
-"""A small project of a library and a repository, indexed once, and the application that serves it."""
+"""A small project with a library and a repository, indexed once, and the application that serves it."""
 
 import json
 import shutil
@@ -65,7 +65,7 @@ Client = Callable[..., AbstractContextManager[TestClient]]
 
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory) -> Path:
-    """The project; no test writes into it."""
+    """Return the indexed project; tests must not write to it."""
     root: Path = tmp_path_factory.mktemp("served")
     (root / "manual" / "old").mkdir(parents=True)
     (root / "manual" / "pumps.md").write_text(MANUAL)
@@ -98,7 +98,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def root(indexed: Path, tmp_path: Path) -> Path:
-    """A copy of the project that a test may change."""
+    """Return a copy of the project that a test may change."""
     return Path(shutil.copytree(indexed, tmp_path / "project", symlinks=True))
 
 
@@ -114,7 +114,7 @@ def serving(
     domain: str | None = None,
     may_read: Sequence[str] = (),
 ) -> Iterator[TestClient]:
-    """A client of the application on a project, as `docindex serve` makes it."""
+    """Yield a client of the application that `docindex serve` creates for a project."""
     settings = load_settings(root)
     access = Access.of(host, token, settings.serve)
     live = Live(settings)
@@ -127,27 +127,27 @@ def serving(
 
 @pytest.fixture(scope="session")
 def api(indexed: Path) -> Iterator[TestClient]:
-    """A client of a server that runs no jobs and asks for no token."""
+    """Yield a client of a server without jobs and without a token."""
     with serving(indexed) as client:
         yield client
 
 
 def command(root: Path, *arguments: str) -> Any:
-    """What a command prints with `--json`."""
+    """Return the output of a command run with `--json`."""
     line = [sys.executable, "-m", "docindex_dagster.cli", *arguments, "--json"]
     return json.loads(subprocess.run(line, cwd=root, check=True, capture_output=True, text=True).stdout)
 
 
 @pytest.fixture(scope="module")
 def chats() -> Iterator[ChatServer]:
-    """A model on the loopback device."""
+    """Yield a chat model server on the loopback device."""
     with chatting() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def project(indexed: Path, tmp_path_factory: pytest.TempPathFactory, chats: ChatServer) -> Path:
-    """A copy of the project, whose answers come from that model."""
+    """Return a copy of the project that uses this model."""
     root = Path(shutil.copytree(indexed, tmp_path_factory.mktemp("asked") / "project", symlinks=True))
     use_model(root, chats.address)
     return root
@@ -161,7 +161,7 @@ def started(project: Path) -> Iterator[TestClient]:
 
 @pytest.fixture
 def client(started: TestClient, chats: ChatServer) -> TestClient:
-    """A client of a server that has a model, which was asked nothing yet."""
+    """Yield a client of a server with a model that has received no requests yet."""
     chats.asked.clear()
     script(chats, *WORDS)
     return started

@@ -1,4 +1,4 @@
-"""A project whose answers come from a model of the tests, and what that says."""
+"""A project with a scripted test model."""
 
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,17 @@ WORDS: list[Item] = [Delta(ANSWER[:30]), Delta(ANSWER[30:]), Usage(700, 20)]
 
 
 def write_settings(root: Path, further: str = "") -> None:
-    """Its sources, and further settings."""
+    """Write settings with the project's sources and any further settings."""
     sources = '[[source]]\nkind = "library"\npath = "manual"\n\n[[source]]\nkind = "git"\npath = "shop"\n'
     (root / "docindex.toml").write_text(f"{further}\n{sources}")
 
 
 def use_model(root: Path, address: str, *, model: str = MODEL, timeout_s: float = 5, further: str = "") -> None:
-    """Let the project's answers come from a server of the tests."""
+    """Configure the project to use a test model server."""
     llm = f'provider = "openai"\nmodel = "{model}"\nbase_url = "{address}/v1"\nretries = 0\ntimeout_s = {timeout_s}'
     write_settings(root, f"[llm]\n{llm}\n{further}\n")
 
 
 def script(chats: ChatServer, *items: Item, **how: Any) -> None:
-    """Let it give each question this answer."""
+    """Make the model return this answer to every question."""
     chats.replies = [OPENAI.reply(*items, **how)]

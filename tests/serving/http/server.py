@@ -1,4 +1,4 @@
-"""`docindex serve` as a process, and what the kernel says of it."""
+"""`docindex serve` as a process, with its resource usage as reported by the kernel."""
 
 import os
 import signal
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import httpx
 
-LONGEST_S = 120.0  # for slow machines; it takes about two seconds
+LONGEST_S = 120.0  # allows for slow machines; startup takes about two seconds
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server that answers."""
+    """A server that accepts requests."""
 
     process: "subprocess.Popen[str]"
     url: str
@@ -36,9 +36,10 @@ def free_port() -> int:
 def running(
     root: Path, *options: str, environment: Mapping[str, str] | None = None, stores_token: bool = False
 ) -> Iterator[Server]:
-    """Start a server on a project, wait for its first answer, and stop it as Ctrl-C does.
+    """Start a server on a project, wait until it responds, and stop it as Ctrl-C does.
 
-    It asks for the token that the environment has; else for none, or for the one that it stores.
+    The server requires the token in the environment, if any. Otherwise it requires none or, with `stores_token`, the
+    one that it stores.
     """
     port, output = free_port(), root / "serve.log"
     variables = {**os.environ, **(environment or {})}

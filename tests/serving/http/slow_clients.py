@@ -1,4 +1,4 @@
-"""Clients that send requests slowly, in part, or not to the end, and the time that health takes beside them."""
+"""Clients that send requests slowly or partially, and the latency of health checks in their presence."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ _EACH_S = 1.0
 
 
 def opened(port: int, kind: str, token: str = "") -> socket.socket:
-    """A connection on which so much of a request has been sent."""
+    """Open a connection and send part of a request."""
     connection = socket.create_connection(("127.0.0.1", port))
     head = f"POST /login HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
     if token:
@@ -26,7 +26,7 @@ def opened(port: int, kind: str, token: str = "") -> socket.socket:
 
 @contextmanager
 def slow_clients(port: int, count: int, token: str = "") -> Iterator[None]:
-    """Keep so many requests in flight: those that were aborted are sent anew, and some send a byte now and then."""
+    """Keep `count` requests in flight: reopen aborted ones, and send a byte on some of them now and then."""
     kinds = [KINDS[number % len(KINDS)] for number in range(count)]
     connections = [opened(port, kind, token if number % 2 else "") for number, kind in enumerate(kinds)]
     ended = threading.Event()
@@ -58,7 +58,7 @@ def slow_clients(port: int, count: int, token: str = "") -> Iterator[None]:
 
 
 def health_ms(port: int, count: int) -> list[float]:
-    """How long health takes to be answered, each time on a connection of its own, in milliseconds and sorted."""
+    """Return the sorted latencies of health checks in milliseconds, each on a new connection."""
     found = []
     for _ in range(count):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Agents over HTTP: every tool by the protocol's own client, and what is no message of it."""
+"""Tests of MCP over HTTP: every tool through the official client, and requests that are not valid messages."""
 
 from typing import Any
 

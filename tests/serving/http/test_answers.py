@@ -1,4 +1,4 @@
-"""What the API answers: what the commands print with `--json`, in pages, each of one generation."""
+"""Tests that API responses equal the commands' `--json` output, and that all pages of a list show one generation."""
 
 from datetime import datetime
 from itertools import pairwise
@@ -22,7 +22,7 @@ def items(api: TestClient, address: str, /, **parameters: Any) -> Any:
 
 
 def pages(api: TestClient, address: str, /, **parameters: Any) -> list[list[Any]]:
-    """All pages of a list."""
+    """Return all pages of a list."""
     found, cursor = [], None
     while True:
         given = parameters | ({"cursor": cursor} if cursor else {})

@@ -1,4 +1,4 @@
-"""Questions over HTTP: both forms, all events, and every way in which a model fails, as an API client sees them."""
+"""Tests of questions over HTTP: JSON and event streams, every event, and every model failure as API clients see it."""
 
 import dataclasses
 import json
@@ -35,12 +35,12 @@ CITATION = "number start end claim state source path start_line end_line is_move
 
 
 def ask(client: TestClient, **body: Any) -> Any:
-    """The answer of the JSON form, about one small file unless the body says otherwise."""
+    """Return the JSON answer to a question, restricted to one small file unless the body says otherwise."""
     return client.post(ASK, json={"question": PUMP, "path": "pumps.md", **body})
 
 
 def parsed(text: str) -> list[tuple[str, Any]]:
-    """Events, each with its name."""
+    """Return the events, each with its name."""
     blocks = [block for block in text.split("\n\n") if block and not block.startswith(":")]
     fields = [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
     return [(event["event"], json.loads(event["data"])) for event in fields]
@@ -53,7 +53,7 @@ def events_of(client: TestClient, **body: Any) -> list[tuple[str, Any]]:
     return parsed(answer.text)
 
 
-# What comes
+# Responses
 
 
 def test_the_events_come_in_their_order_and_have_these_fields(client):
@@ -146,7 +146,7 @@ def test_a_question_about_the_history_names_its_commits(client):
 
 
 def look_further(chats: ChatServer) -> None:
-    """Let the model call two tools before it answers, one of which there is not."""
+    """Script a model that calls two tools before it answers; one of them does not exist."""
     calls = (ToolCall("a", "context", '{"query": "tank"}'), ToolCall("b", "rm", "{"))
     chats.replies = [OPENAI.reply(Delta(THOUGHT), *calls, Usage(9, 9)), OPENAI.reply(*WORDS)]
 
@@ -165,7 +165,7 @@ def test_each_step_of_an_agent_is_an_event_and_its_passages_are_among_those_that
     assert "tank.py" in {passage["path"] for passage in first["passages"]}
     assert body["steps"] == [first, second]
     assert {one["number"] for one in first["passages"]} <= {one["number"] for one in body["passages"]}
-    assert body["answer"] == ANSWER  # what was written before the steps is no part of it
+    assert body["answer"] == ANSWER  # text written before the steps is excluded
     assert body["usage"]["completion_tokens"] == 29
 
 
@@ -208,7 +208,7 @@ def test_the_form_is_the_one_that_the_client_names_first(client, accept, media_t
     assert answer.headers["Content-Type"].partition(";")[0] == media_type
 
 
-# What is read
+# Requests
 
 
 def test_filters_and_tokens_bound_what_is_read(client):
@@ -295,7 +295,7 @@ def test_a_conversation_is_forgotten_with_the_server(client, project):
         assert ask(other, conversation=name).status_code == 404
 
 
-# How a model fails
+# Model failures
 
 _IN_A_MINUTE = format_datetime(datetime.now(UTC) + timedelta(seconds=3000), usegmt=True)
 FAILURES = {
@@ -411,7 +411,7 @@ def test_an_answer_that_is_being_written_is_not_broken_off_by_another_model_in_t
         assert slow.result().json()["answer"] == "word " * 10
 
 
-# Clients that leave, and those that come together
+# Disconnected and concurrent clients
 
 
 @pytest.fixture(scope="module")
@@ -421,7 +421,7 @@ def process(project: Path) -> Iterator[Server]:
 
 
 def begin(server: Server, headers: Mapping[str, str], **body: Any) -> socket.socket:
-    """Send a question; its answer is not read, and the connection may be closed at any time."""
+    """Send a question without reading the answer; the caller may close the connection at any time."""
     text = json.dumps({**BODY, **body}).encode()
     lines = {"Host": server.url.removeprefix("http://"), "Content-Type": "application/json", **headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in {**lines, "Content-Length": len(text)}.items())
@@ -472,7 +472,7 @@ def test_words_are_there_before_the_next_ones_are_written(process, chats):
 
 
 def test_a_conversation_goes_on_after_an_answer_that_was_stopped(process, chats):
-    """The page's Stop: numbers that were shown are not given again."""
+    """Test the page's Stop button: passage numbers already shown are not reused."""
     script(chats, *WORDS)
     with httpx.Client(base_url=process.url, timeout=30) as client:
         first = client.post(ASK, json=BODY).json()
@@ -488,7 +488,7 @@ def test_a_conversation_goes_on_after_an_answer_that_was_stopped(process, chats)
     assert (busy.status_code, busy.json()["type"]) == (409, "/problems/conversation-busy")
     known = max(passage["number"] for passage in first["passages"])
     new = [passage["number"] for passage in third["passages"] if passage["path"] == "tank.py"]
-    assert min(new) == known + len(new) + 1  # as many were shown for the question that was stopped
+    assert min(new) == known + len(new) + 1  # the stopped question showed the same number of passages
 
 
 def test_as_many_questions_are_answered_as_may_be_and_others_may_come_again(process, chats):
@@ -517,7 +517,7 @@ def test_a_stream_says_now_and_then_that_it_lives(project, chats, monkeypatch):
     assert [name for name, _ in parsed(text)] == ["sources", "delta", "delta", "answer", "usage"]
 
 
-# What is known of the model
+# Model metadata
 
 
 def test_it_says_which_model_answers_and_that_it_can(client, chats):

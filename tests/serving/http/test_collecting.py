@@ -1,4 +1,4 @@
-"""Noting over HTTP what answers a question: where it is allowed, what is noted, and what is refused."""
+"""Tests of recording answers to a question over HTTP: when it is allowed, and what is recorded or rejected."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ SENT = {"question": "who moves water", "place": "tank.py:9-11"}
 
 @pytest.fixture
 def collecting(root: Path) -> Path:
-    """A copy of the project, which collects questions."""
+    """Return a copy of the project that collects questions."""
     write_settings(root, "[evaluation]\ncollect = true\n")
     return root
 
@@ -110,5 +110,5 @@ def test_a_page_of_another_site_and_who_has_no_token_note_nothing(collecting):
         )
 
     assert [answer.status_code for answer in (nobody, foreign)] == [401, 403]
-    assert plain.status_code in {415, 422}  # what a form of another site could send
+    assert plain.status_code in {415, 422}  # a request that a form on another site could send
     assert records(collecting) == []

@@ -1,4 +1,4 @@
-"""OpenAI's API as its clients use it: what is sent, what their official package makes of it, and how it fails."""
+"""Tests of the OpenAI-compatible API: responses, failures, and the official client package."""
 
 import json
 from collections.abc import Iterator
@@ -30,14 +30,14 @@ QUOTED = 'They say "open the valve first, then prime it with water" [{}]. It is 
 
 @pytest.fixture(scope="module")
 def process(project: Path) -> Iterator[Server]:
-    """`docindex serve` as users run it, with a token."""
+    """Run `docindex serve` as users do, with a token."""
     with running(project, "--no-jobs", environment={VARIABLE: TOKEN}) as server:
         yield server
 
 
 @pytest.fixture
 def package(process: Server, chats: ChatServer) -> Iterator[OpenAI]:
-    """The official package, as its users set it up."""
+    """Return the official client, configured as its users would."""
     chats.asked.clear()
     script(chats, *WORDS)
     with OpenAI(base_url=f"{process.url}/v1", api_key=TOKEN, max_retries=0) as made:
@@ -45,7 +45,7 @@ def package(process: Server, chats: ChatServer) -> Iterator[OpenAI]:
 
 
 def messages_of(*texts: str) -> list[dict[str, str]]:
-    """Messages of the user and the assistant, in turns."""
+    """Return messages that alternate between user and assistant."""
     return [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(texts)]
 
 
@@ -59,7 +59,7 @@ def chunks_of(text: str) -> list[Any]:
     return [json.loads(event) for event in events[:-1]]
 
 
-# What is sent
+# Responses
 
 
 def test_a_whole_answer_has_openais_form_and_nothing_else(client):
@@ -178,7 +178,7 @@ def test_pictures_and_links_to_other_hosts_are_text(client, chats, stream):
     assert content[cited["start_index"] : cited["end_index"]] == "[1]"
     again = complete(client, PUMP, content, "And how is it stopped?").json()["choices"][0]["message"]
     assert again["annotations"]
-    assert chats.asked[-1]["messages"][2]["content"] == "".join(pieces)  # the conversation was found again
+    assert chats.asked[-1]["messages"][2]["content"] == "".join(pieces)  # the server found the conversation
 
 
 def test_without_a_model_the_best_passages_are_the_answer(api):
@@ -215,7 +215,7 @@ def test_turns_of_which_nothing_is_known_are_numbered_on_from_what_they_cite(cli
     message = complete(client, "What is it?", earlier, PUMP).json()["choices"][0]["message"]
 
     cited = [message["content"][one["url_citation"]["start_index"] :][:4] for one in message["annotations"]]
-    assert cited == ["[43]"]  # 1 and 42 were of passages that are gone
+    assert cited == ["[43]"]  # 1 and 42 referred to passages that no longer exist
 
 
 def test_of_turns_the_longest_beginning_is_known():
@@ -254,7 +254,7 @@ def test_what_an_agent_writes_before_a_step_stays_in_a_paragraph_of_its_own(clie
     assert deltas[-2]["annotations"] == whole["annotations"]
 
 
-# How it fails
+# Failures
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_whoever_refuses_does_so_in_openais_form(project, request_of, status, co
         assert client.head("/v1/models").status_code == 401
 
 
-# The official package, against `docindex serve`
+# The official client package against `docindex serve`
 
 
 def test_the_package_streams_words_citations_and_usage(package):

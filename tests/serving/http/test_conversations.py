@@ -1,4 +1,4 @@
-"""Conversations in the memory of a server: who may go on with them, for how long, and how many there are."""
+"""Tests of conversations in server memory: who can continue them, how long they last, and how many are kept."""
 
 import asyncio
 from collections.abc import Callable, Sequence

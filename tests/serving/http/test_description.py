@@ -1,7 +1,8 @@
-"""What the API says of itself in OpenAPI, and whether it is true: requests that are made from the description.
+"""Tests of the OpenAPI description with requests generated from it.
 
-A request is made of each operation's parameters and body, half of them as described and half not quite, the same ones
-each time. The project is a copy; nothing is fetched, since no job runs, and folders are no sources for this client.
+Requests cover the parameters and body of each operation. Half of them are valid, half slightly invalid, and all are the
+same in every run. The project is a copy. Nothing is fetched, because no jobs run and this client cannot use folders as
+sources.
 """
 
 import os
@@ -25,9 +26,9 @@ from docindex_dagster.serving.http.problems import MEDIA_TYPE
 from tests.serving.http.conftest import serving
 from tests.serving.http.scripted import write_settings
 
-# That a query, a cursor or a source means nothing, no schema says; the schemas themselves are checked here.
+# No schema says that a query, cursor or source is meaningless; this module checks the schemas themselves.
 OTHERWISE = [positive_data_acceptance, response_schema_conformance]
-EXAMPLES = int(os.environ.get("DOCINDEX_TEST_EXAMPLES", "8"))  # of each operation, of each of both ways
+EXAMPLES = int(os.environ.get("DOCINDEX_TEST_EXAMPLES", "8"))  # per operation and generation mode
 OPERATIONS = [
     "GET /api/v1/context",
     "GET /api/v1/files/{place}",
@@ -86,7 +87,7 @@ def description(client: TestClient) -> Any:
 @pytest.fixture(scope="module")
 def schema(client) -> Any:
     async def started(scope: Any, receive: Any, send: Any) -> None:
-        """The application, which has been started and is not to be started again for each request."""
+        """Wrap the running application, so that it is not restarted for each request."""
         if scope["type"] == "http":
             await client.app(scope, receive, send)
         elif (await receive())["type"] == "lifespan.startup":
@@ -143,11 +144,11 @@ def test_each_answer_is_as_described(schema, description, client, label, mode):
     try:
         check()
     except Unsatisfiable:
-        assert mode is GenerationMode.NEGATIVE  # nothing in such a request can be wrong
+        assert mode is GenerationMode.NEGATIVE  # requests to this operation cannot be invalid
 
 
 def check_schema(description: Any, operation: Any, response: Any) -> None:
-    """Check an answer in JSON against its schema, with the keywords of OpenAPI 3.1, of which schemathesis lacks one."""
+    """Check a JSON response against its schema with the OpenAPI 3.1 keywords, one of which schemathesis lacks."""
     media_type = response.headers.get("Content-Type", [""])[0].partition(";")[0]
     if media_type.endswith("json"):
         content = operation["responses"][str(response.status_code)]["content"][media_type]

@@ -1,4 +1,4 @@
-"""Who may ask `docindex serve` what: names of the server, origins, the token, limits."""
+"""Tests of access to `docindex serve`: host names, origins, the token and limits."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ OTHER = "a-token-that-is-long-enough-9876543210"
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: by which name, from whose page, by whom."""
+    """A request: its host name, origin and credentials."""
 
     method: str = "GET"
     host: str = "127.0.0.1:8090"
@@ -62,7 +62,7 @@ def status(given: Access, asked: Asked, path: str = "/api/v1/search") -> int:
 
 
 def statuses(given: Access, asked: Asked) -> dict[str, int]:
-    """What each method is answered."""
+    """Return the response status of each method."""
     client = guarded(given)
     return {method: client.request(method, "/x", headers=asked.headers()).status_code for method in METHODS}
 
@@ -74,8 +74,8 @@ HOSTS = {
     "LOCALHOST": True,
     "[::1]:8090": True,
     "[::1]": True,
-    "docs.example.com": True,  # as the settings name it
-    "evil.example.com": False,  # a name that was bound to 127.0.0.1 anew
+    "docs.example.com": True,  # named in the settings
+    "evil.example.com": False,  # DNS rebinding: a name now bound to 127.0.0.1
     "127.0.0.1.evil.example.com": False,
     "localhost.": False,
     "evil@127.0.0.1": False,
@@ -88,7 +88,7 @@ HOSTS = {
     "0.0.0.0": False,
     "192.168.1.7:8090": False,
 }
-# Which page asks: the origin that its browser names, what it says of the site, and whether it may change something.
+# Requesting page: its origin and site as sent by the browser, and whether it may make changes.
 PAGES = {
     "no page": (None, None, True),
     "its own": ("http://127.0.0.1:8090", "same-origin", True),
@@ -106,7 +106,7 @@ PAGES = {
     "an empty origin": ("", None, False),
     "what is no site": (None, "nonsense", False),
 }
-# Who asks: the token by header, by cookie, and whether that is enough where one is needed.
+# Client: the tokens in its header and cookie, and whether they suffice where a token is required.
 CLIENTS = {
     "nobody": (None, None, False),
     "the wrong token": (OTHER, None, False),
@@ -219,7 +219,7 @@ def test_what_is_loopback(host, is_ours):
         ("127.0.0.1", {"X-Forwarded-For": "192.168.1.7"}, False),
         ("127.0.0.1", {"Forwarded": "for=192.168.1.7"}, False),
         ("127.0.0.1", {"Via": "1.1 proxy"}, False),
-        ("127.0.0.1", {"Host": "docs.example.com"}, False),  # as a reverse proxy passes it on
+        ("127.0.0.1", {"Host": "docs.example.com"}, False),  # as forwarded by a reverse proxy
     ],
 )
 def test_who_is_on_this_machine(client, headers, is_here):

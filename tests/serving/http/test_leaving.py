@@ -1,4 +1,4 @@
-"""Clients that leave: a second later, what they asked for costs nothing."""
+"""Tests that a disconnected client's request costs nothing one second later."""
 
 import asyncio
 import sys
@@ -33,7 +33,7 @@ SLOW_S = 60.0
 
 @dataclass
 class Listening:
-    """An application that a thread of this process serves on the loopback device."""
+    """An application served on the loopback device by a thread of this process."""
 
     url: str
     loop: list[asyncio.AbstractEventLoop] = field(default_factory=list)
@@ -119,7 +119,7 @@ def test_who_follows_a_job_and_leaves_leaves_nothing_behind(root):
 
 
 def until(is_so: Any, longest_s: float = 5.0) -> bool:
-    """Whether something comes true; a second is enough where nothing else is at work."""
+    """Return whether a condition comes true in time; on an idle machine, one second is enough."""
     ends_at = time.monotonic() + longest_s
     while not is_so():
         if time.monotonic() > ends_at:

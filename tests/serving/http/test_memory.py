@@ -1,4 +1,4 @@
-"""Memory over HTTP: written, recalled, forgotten, listed, exported, folded and erased; and how each is refused."""
+"""Tests of memory over HTTP: write, recall, forget, list, export, fold and erase, and how each is refused."""
 
 import json
 import re
@@ -20,7 +20,7 @@ AT = "/api/v1/memory"
 
 @pytest.fixture
 def project(indexed: Path, tmp_path: Path) -> Path:
-    """A copy of the project, since memory is written."""
+    """Return a copy of the project, because these tests write to memory."""
     return Path(shutil.copytree(indexed, tmp_path / "project", symlinks=True))
 
 

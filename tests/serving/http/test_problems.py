@@ -1,4 +1,4 @@
-"""Errors as problem details: each of its kind, and each kind in the documentation."""
+"""Tests that errors are problem details of the right type, and that every type is documented."""
 
 import re
 from dataclasses import asdict
@@ -182,7 +182,7 @@ def test_head_says_what_get_would(api, path):
         "library/manual/%2fetc%2fpasswd",
         "library/manual/pumps.md%00",
         "library/manual/pumps.md/",
-        "library/manual/yarn.lock",  # it is on disk, and not in the index
+        "library/manual/yarn.lock",  # on disk, but not indexed
         "library/manual/%252e%252e/docindex.toml",
         "library/manual/*",
         "git/shop/.git/config",

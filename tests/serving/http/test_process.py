@@ -1,4 +1,4 @@
-"""`docindex serve` as users run it: a process that listens, whose clients come and go."""
+"""Tests of `docindex serve` as users run it: a listening process, and clients that come and go."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ def test_a_token_in_the_file_is_refused(root):
 
 
 def events_of(url: str, last: str | None = None, most: int | None = None) -> list[tuple[str, str, Any]]:
-    """The events of a job as id, name and data; with `most`, the connection is broken behind so many."""
+    """Return the events of a job as (id, name, data); `most` closes the connection after that many."""
     found: list[tuple[str, str, Any]] = []
     event: dict[str, str] = {}
     headers = {} if last is None else {"Last-Event-ID": last}
@@ -98,7 +98,7 @@ def test_a_job_is_followed_over_broken_connections_without_loss_or_repetition(ro
 
 
 def test_the_token_is_nowhere_in_what_the_server_says(root):
-    """Whatever goes wrong, with all that --debug tells."""
+    """Test that the token never appears in the server's output, whatever fails, even with --debug."""
     addresses = ["/", "/mcp", "/openapi.json", "/api/v1/health", "/api/v1/status", "/api/v1/jobs", "/api/v1/nothing"]
     addresses += ["/api/v1/search?query=pump", "/api/v1/search?query=(&mode=regex", "/api/v1/search?limit=x"]
     with (

@@ -1,4 +1,4 @@
-"""Clients that send requests slowly or abort them: others are answered all the same."""
+"""Tests that slow and aborted requests do not block other clients."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ LONGEST_MS = 100.0
 def server(indexed, tmp_path_factory):
     root = Path(shutil.copytree(indexed, tmp_path_factory.mktemp("slow") / "project", symlinks=True))
     with running(root, "--no-jobs", environment={VARIABLE: TOKEN}) as started:
-        health_ms(port_of(started), 5)  # what the first answer loads
+        health_ms(port_of(started), 5)  # the first request loads modules
         yield started
 
 
@@ -43,7 +43,7 @@ def port_of(server: Server) -> int:
 def test_health_answers_within_100_ms_beside_200_aborted_and_slow_requests(server):
     with slow_clients(port_of(server), 200, TOKEN):
         found = health_ms(port_of(server), 100)
-    assert found[50] < LONGEST_MS, found  # the slowest ones tell more of what else the machine does
+    assert found[50] < LONGEST_MS, found  # the slowest responses depend on other load on the machine
 
 
 def test_half_sent_logins_keep_nobody_from_searching(server):
@@ -65,7 +65,7 @@ def test_an_aborted_login_is_no_error(server):
 
 @pytest.fixture
 def impatient(indexed, monkeypatch):
-    """A server that waits for half a second, for five connections of a client."""
+    """Run a server with timeouts of half a second and a limit of five waiting connections per client."""
     for name, value in {"HEADERS_S": 0.5, "BODY_S": 0.5, "MOST_WAITING": 5}.items():
         monkeypatch.setattr(connections, name, value)
     settings = load_settings(indexed)
@@ -155,7 +155,7 @@ def test_what_counts_as_one_client(one, other, is_same):
 
 
 def test_an_error_is_formatted_by_another_thread(capsys, monkeypatch):
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's handlers
     formatted_by = []
 
     class Shown:

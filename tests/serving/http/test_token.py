@@ -1,4 +1,4 @@
-"""The token of a server for which nobody chose one, and the link that logs in with it."""
+"""Tests of the generated server token, and of the link that logs in with it."""
 
 import os
 import pty
@@ -52,14 +52,14 @@ def test_a_server_asks_for_the_token_that_its_user_alone_can_read(root):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         printed = server.output.read_text()
         assert str(file) in printed
-        assert not re.search(f"{token}|code=", printed)  # others may read what a server writes to a file
+        assert not re.search(f"{token}|code=", printed)  # others may be able to read the log file
     with running(root, stores_token=True) as server:
         assert httpx.get(f"{server.url}/api/v1/search?query=pump", headers=sent).status_code == 200
 
 
 @contextmanager
 def in_a_terminal(root: Path, port: int) -> Iterator[int]:
-    """A server whose output goes to a terminal, of which a file descriptor is given."""
+    """Run a server that writes to a terminal, and yield the terminal's file descriptor."""
     terminal, output = pty.openpty()
     with subprocess.Popen((*SERVE, "--port", str(port), "--no-jobs"), cwd=root, stdout=output, stderr=output) as server:
         os.close(output)

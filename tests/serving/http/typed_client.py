@@ -1,6 +1,6 @@
-"""Make a typed client from the API's description, check its types, and search and index with it.
+"""Generate a typed client from the API's description, type-check it, and search and index with it.
 
-The generator needs another typer than docindex, so it has an environment of its own, in build/client. Run as
+The generator needs a different version of typer than docindex, so it runs in its own environment, build/client. Run as
 `python -m tests.serving.http.typed_client`.
 """
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 BUILD = ROOT / "build" / "client"
 REQUIREMENTS = ["openapi-python-client>=0.29,<0.30", "mypy>=1.18", "attrs", "httpx", "types-python-dateutil"]
 PAGE = "# Pumps\n\n## Start\n\nHow a pump is started: open the valve first, then prime it with water.\n"
-# What a user writes with the client: typed, so that a wrong name fails the check.
+# A user's program: it is typed, so that a wrong name fails the type check.
 PROGRAM = """\
 import time
 
@@ -46,7 +46,7 @@ with Client(base_url=sys.argv[1], raise_on_unexpected_status=True) as client:
 
 
 def main() -> None:
-    """Do all of it; whatever fails ends it."""
+    """Run all steps; any failure exits."""
     environment = BUILD / "environment"
     if not (environment / "bin" / "openapi-python-client").exists():
         venv.create(environment, with_pip=True, clear=True)

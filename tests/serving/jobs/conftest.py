@@ -1,4 +1,4 @@
-"""A project with a library, and the jobs of it."""
+"""A project with a library, and its jobs."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from docindex_dagster.serving.jobs.model import Job, JobEvent, JobRequest
 from docindex_dagster.serving.jobs.queue import Jobs
 from tests.defs.conftest import CODE, CONFIG, GUIDE, KEY
 
-LONGEST_S = 120.0  # for a busy machine
+LONGEST_S = 120.0  # allows for busy machines
 INDEX = JobRequest("index", KEY)
 
 
@@ -46,7 +46,7 @@ Opened = Callable[..., Jobs]
 
 @pytest.fixture
 def opened(root: Path) -> Iterator[Opened]:
-    """Open the jobs of the project; with `program`, a script of Python does them instead of docindex."""
+    """Yield a function that opens the project's jobs; with `program`, a Python script runs them instead of docindex."""
     with ExitStack() as stack:
 
         def open_jobs(program: str | None = None) -> Jobs:
@@ -60,13 +60,13 @@ def opened(root: Path) -> Iterator[Opened]:
 
 @contextmanager
 def busy(layout: Layout, key: str = KEY) -> Iterator[None]:
-    """Another process is at work on a source, so that runs of it wait."""
+    """Hold a source as another process would, so that its runs wait."""
     with exclusive(layout.source_lock(key), f"another process than {os.getpid()}", on_wait=print):
         yield
 
 
 def events_until(jobs: Jobs, job: Job, name: str) -> list[JobEvent]:
-    """The events of a job up to the first with a name, as a client that follows them gets them."""
+    """Return the events of a job up to the first with this name, as a following client receives them."""
     found: list[JobEvent] = []
     until = time.monotonic() + LONGEST_S
     while not found or found[-1].name != name:
@@ -81,7 +81,7 @@ def events_until(jobs: Jobs, job: Job, name: str) -> list[JobEvent]:
 
 
 def ended(jobs: Jobs, job: Job) -> Job:
-    """A job when it has ended."""
+    """Wait until a job has ended, and return it."""
     until = time.monotonic() + LONGEST_S
     while not jobs.get(job.id).state.has_ended:
         assert time.monotonic() < until, jobs.get(job.id)

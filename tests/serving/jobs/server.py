@@ -1,7 +1,7 @@
-"""A server without HTTP, to be killed: python -m tests.serving.jobs.server SOURCE KEY.
+"""A job server without HTTP, for tests that kill it: python -m tests.serving.jobs.server SOURCE KEY.
 
-It takes up the jobs of the project that `DOCINDEX_ROOT` names, prints `open`, submits one job with a key, and prints
-its id, then its state when it has ended.
+It resumes the jobs of the project that `DOCINDEX_ROOT` names, prints `open`, and submits one job with a key. It prints
+the id of that job and, when the job has ended, its state.
 """
 
 import sys
@@ -13,7 +13,7 @@ from docindex_dagster.serving.jobs.model import JobRequest
 
 
 def main() -> None:
-    """Serve until it is killed, or the job has ended."""
+    """Serve until killed, or until the job has ended."""
     source, key = sys.argv[1:]
     with job_queue(load_settings()) as jobs:
         say("open")

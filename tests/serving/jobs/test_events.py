@@ -1,4 +1,4 @@
-"""The events of a job: as lines that are whole or do not count, and as a position."""
+"""Tests of job events: partial lines are ignored, and clients resume from a position."""
 
 import resource
 import signal
@@ -25,7 +25,7 @@ def layout(tmp_path) -> Layout:
 
 @pytest.fixture
 def writer(layout) -> Iterator[Writer]:
-    """The writer of a job that has begun."""
+    """Yield the event writer of a job that has started."""
     with journal.writing(layout, Run("job", "git/a", "serve", 1.0)) as writer:
         yield writer
 

@@ -1,4 +1,4 @@
-"""Jobs that index a real project in real processes, recorded by a real Dagster instance."""
+"""Tests of jobs that index a real project in real processes, recorded by a real Dagster instance."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ from tests.serving.jobs.conftest import INDEX, LONGEST_S, busy, ended, events_un
 
 @contextmanager
 def daemon_of(root: Path) -> Iterator[Daemon]:
-    """What the sensors of the project make of what is recorded."""
+    """Yield a daemon that runs the project's sensors on the recorded runs."""
     settings = load_settings(root)
     with dagster_runs.instance(settings) as instance:
         record_all(settings, instance)
@@ -65,7 +65,7 @@ def test_a_job_is_a_recorded_run_that_says_how_far_it_is_and_what_it_did(opened,
     assert list(read_generation(layout).sources) == [KEY]
     (run,) = runs_of(root)
     assert (run.run_id, run.status) == (job.id, dg.DagsterRunStatus.SUCCESS)
-    assert (jobs.get(job.id), jobs.events(job.id)) == (done, events)  # also after it was recorded
+    assert (jobs.get(job.id), jobs.events(job.id)) == (done, events)  # unchanged after Dagster recorded the run
     assert jobs.submit(INDEX, "once").id == job.id
     assert [(each.id, each.launched_by) for each in jobs.all()] == [(job.id, "serve")]
 
@@ -76,7 +76,7 @@ def test_a_job_is_a_recorded_run_that_says_how_far_it_is_and_what_it_did(opened,
 
     assert (some.state, some.summary["changed"]) == (State.SUCCEEDED, 1)
     with daemon_of(root) as daemon:
-        assert daemon.asks_for() == [KEY]  # for the other file
+        assert daemon.asks_for() == [KEY]  # because of the other file
 
     removal = ended(jobs, jobs.submit(JobRequest("remove", KEY)))
 
@@ -101,7 +101,7 @@ def test_a_cancelled_job_ends_its_run_as_canceled_and_no_sensor_starts_it_again(
         records = daemon.project.instance.get_records_for_run(job.id).records
         kinds = {record.event_log_entry.dagster_event_type for record in records}
         assert dg.DagsterEventType.RUN_CANCELED in kinds
-        assert dg.DagsterEventType.RUN_FAILURE not in kinds  # which a sensor might have seen meanwhile
+        assert dg.DagsterEventType.RUN_FAILURE not in kinds  # a sensor might have recorded a failure meanwhile
         assert daemon.asks_for() == []
         assert daemon.asks_for() == []
         (root / "notes" / "guide.md").write_text("# New\n\nA text that is worth a run again.\n")

@@ -1,4 +1,4 @@
-"""Server and process of a job may be killed at any moment: no job is lost or done twice without saying so."""
+"""Tests that killing the server or a job's process never loses a job, or repeats one silently."""
 
 import json
 import os
@@ -34,7 +34,7 @@ _ORPHANS_END_WITHIN_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What was killed, where the job was, and what became of it."""
+    """The killed process, the job's progress at that time, and the job's final state."""
 
     victim: Victim
     died_in: str
@@ -42,7 +42,7 @@ class Kill:
 
 
 class Server:
-    """A process with the jobs of a project."""
+    """A process that serves a project's jobs."""
 
     def __init__(self, project: Project, source: str, key: str) -> None:
         self.process = subprocess.Popen(
@@ -56,14 +56,14 @@ class Server:
         assert self.says() == "open"
 
     def says(self) -> str:
-        """The next line that it prints; none when it is gone."""
+        """Return the next line of its output, or an empty string if it has ended."""
         return self.process.stdout.readline().strip()
 
     def kill(self) -> None:
         self.process.kill()
 
     def close(self) -> None:
-        """Wait until it is gone."""
+        """Wait for the process to exit."""
         self.process.wait()
         self.process.stdout.close()
 
@@ -88,7 +88,7 @@ def test_no_job_is_lost_or_done_twice_in_dozens_of_kills(folder, say):  # noqa: 
 
 
 def kill_jobs(root: Path, times: int, *, number: int) -> list[Kill]:
-    """Edit, ask for a job, kill, start the server again, look what became of the job; so many times."""
+    """Repeat `times` times: edit, submit a job, kill a process, restart the server and check the job."""
     project = Project.create(root, number, files=16)
     chance = random.Random(number)
     duration = _undisturbed(project, _SOURCES[0])
@@ -97,7 +97,7 @@ def kill_jobs(root: Path, times: int, *, number: int) -> list[Kill]:
         project.edit()
         source, victim = _SOURCES[at % 2], _VICTIMS[at % 3]
         server = Server(project, source, f"kill {at}")
-        time.sleep(chance.random() ** 3 * duration)  # often early: asking, starting and beginning take little time
+        time.sleep(chance.random() ** 3 * duration)  # mostly early: submitting and starting a job are quick
         died_in = kill(project, server, victim, f"kill {at}")
         server.close()
         again = Server(project, source, f"kill {at}")
@@ -114,7 +114,7 @@ def kill_jobs(root: Path, times: int, *, number: int) -> list[Kill]:
 
 
 def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
-    """Kill, and say where the job was then: its last stage, or what its process had not yet done."""
+    """Kill a process, and return the job's last stage or the step that its process had not yet reached."""
     if victim == "server":
         server.kill()
     path = file_of(project.layout, key)
@@ -123,7 +123,7 @@ def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
         os.killpg(pid, signal.SIGKILL)
     if victim == "both":
         server.kill()
-    if victim == "process":  # the server sees what became of it
+    if victim == "process":  # let the server notice the job's end
         while server.says():
             pass
     if pid is not None and victim != "server":
@@ -137,7 +137,7 @@ def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
 
 
 def jobs_of(layout: Layout) -> list[tuple[Path, Entry]]:
-    """The jobs of a project with their files."""
+    """Return the files and entries of a project's jobs."""
     found = ((path, journal.read(path)) for path in journal.files(layout))
     return [(path, entry) for path, entry in found if entry is not None]
 
@@ -147,7 +147,7 @@ def file_of(layout: Layout, key: str) -> Path | None:
 
 
 def process_of(path: Path) -> int | None:
-    """The process of a job, by its argument; None where it does not run."""
+    """Return the PID of a job's process, found by its argument, or None if it is not running."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"\0{path.stem}\0" in (process / "cmdline").read_text():
@@ -158,7 +158,10 @@ def process_of(path: Path) -> int | None:
 
 
 def check(project: Project, job: str, state: str, died_in: str, where: str) -> None:
-    """A job has one entry, and one run if it began; both say the same, and there is no other run."""
+    """Check the entry and the run of a job, and that no other runs exist.
+
+    Every started job has exactly one run, and its outcome matches the entry.
+    """
     with dagster_runs.instance(project.settings) as instance:
         record_all(project.settings, instance)
         runs = {run.run_id: run.status for run in instance.get_runs()}
@@ -178,7 +181,7 @@ def check(project: Project, job: str, state: str, died_in: str, where: str) -> N
 
 
 def _undisturbed(project: Project, source: str) -> float:
-    """How long a job takes that nobody kills, in seconds."""
+    """Return the duration of an undisturbed job in seconds."""
     server = Server(project, source, json.dumps([source, time.time()]))
     started = time.monotonic()
     job, state = server.says(), server.says()
@@ -189,7 +192,7 @@ def _undisturbed(project: Project, source: str) -> float:
 
 
 def figures(kills: list[Kill]) -> str:
-    """What was killed, where the jobs were, and what became of them."""
+    """Return a summary of the killed processes, the progress of their jobs, and the outcomes."""
     counted = Counter((kill.victim, kill.state) for kill in kills)
     lines = [f"{len(kills)} kills:", *(f"  {victim:<8} {state:<10} {n:>3}" for (victim, state), n in counted.items())]
     stages = Counter(kill.died_in for kill in kills)

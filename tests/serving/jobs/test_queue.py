@@ -1,4 +1,7 @@
-"""The queue: order, room, keys and restarts. A script stands for docindex where it does not matter what is done."""
+"""Tests of the job queue: order, capacity, keys and restarts.
+
+Where a job's work is irrelevant, a script replaces docindex.
+"""
 
 import os
 import time
@@ -17,7 +20,7 @@ from tests.defs.conftest import CONFIG, KEY
 from tests.serving.jobs.conftest import INDEX, LONGEST_S, ended
 
 SLEEPS = "import time; time.sleep(300)"
-# It does what the process of a job does: say that it begins, and how it ended.
+# Do what a job's process does: record its start and its outcome.
 WORKS = """
 import sys
 from docindex_dagster.runner import journal
@@ -31,7 +34,7 @@ writer.end(State.SUCCEEDED)
 
 @pytest.fixture
 def sleeping(opened):
-    """Jobs of which one works for ever, so that the others wait; it is ended with the test."""
+    """Yield jobs of which the first runs until the end of the test, so that the others stay queued."""
     jobs = opened(SLEEPS)
     first = jobs.submit(INDEX)
     yield jobs
@@ -160,7 +163,7 @@ class TestRestart:
         started(jobs, job)
         jobs.close()
         with file_of(layout, job).open("a") as file:
-            file.write('{"name": "beg')  # it died while it wrote that it begins
+            file.write('{"name": "beg')  # the process died while recording its start
         kill_sleeper(layout, job)
 
         again = opened(WORKS)
@@ -307,7 +310,7 @@ class TestRetention:
         again = opened(WORKS)
         last = ended(again, again.submit(INDEX))
 
-        kept = {keyed.id, new.id, last.id}  # the key of one holds still
+        kept = {keyed.id, new.id, last.id}  # a key keeps its job for longer
         assert {job.id for job in again.all()} == kept
         assert {file.stem.partition("-")[2] for file in layout.journal.iterdir()} == kept
 
@@ -334,7 +337,7 @@ class TestRetention:
 
 
 def file_of(layout, job) -> Path:
-    """The file of a job in the journal."""
+    """Return the journal file of a job."""
     return next(path for path in journal.files(layout) if path.stem.endswith(job.id))
 
 
@@ -345,7 +348,7 @@ def started(jobs, job) -> None:
 
 
 def kill_sleeper(layout, job) -> None:
-    """Kill the process of a job, and wait until it is gone."""
+    """Kill the process of a job and wait until it has ended."""
     path = file_of(layout, job)
     os.kill(journal.read(path).pid, 9)
     while holder(path) is not None:

@@ -1,4 +1,4 @@
-"""Agents that are bound to a domain: each a process of its own, asked by the protocol's own client."""
+"""Agents bound to a memory domain: one server process each, called through the official MCP client."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ SETTINGS = '[[source]]\nkind = "library"\npath = "docs"\n\n[memory]\nper_second 
 
 
 def write_project(root: Path) -> Path:
-    """A library with a page and a program, indexed."""
+    """Write and index a library with a page and a program."""
     (root / "docs").mkdir()
     (root / "docs" / "pump.md").write_text("# Pumps\n\n## Start\n\nHow a pump is started: open the valve first.\n")
     (root / "docs" / "station.py").write_text(STATION)
@@ -47,7 +47,7 @@ def index_all(root: Path) -> None:
 
 @contextmanager
 def client(root: Path, *options: str) -> Iterator[tuple[Any, Client]]:
-    """A server on standard input and output, and a client of it in a thread of its own."""
+    """Start a server on standard input and output, with a client in its own thread."""
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp", *options], cwd=root, env=dict(os.environ)
     )
@@ -60,7 +60,7 @@ def client(root: Path, *options: str) -> Iterator[tuple[Any, Client]]:
 
 @contextmanager
 def agent(root: Path, *options: str) -> Iterator[Call]:
-    """Calls tools of a server: for each, whether it is an error, and its text."""
+    """Yield a function that calls a tool and returns whether it failed, and its text."""
     with client(root, *options) as (portal, made):
 
         def call(tool: str, **arguments: Any) -> tuple[bool, str]:
@@ -71,7 +71,7 @@ def agent(root: Path, *options: str) -> Iterator[Call]:
 
 
 def answer(call: Call, tool: str, **arguments: Any) -> str:
-    """The text of a call that is no error."""
+    """Call a tool, assert that it succeeds, and return its text."""
     is_error, text = call(tool, **arguments)
     assert not is_error, text
     return text

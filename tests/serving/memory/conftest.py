@@ -1,4 +1,4 @@
-"""A project, and an agent that remembers in it."""
+"""A project, and an agent with memory in it."""
 
 from collections.abc import Iterator
 from pathlib import Path

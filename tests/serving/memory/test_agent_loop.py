@@ -1,4 +1,4 @@
-"""An agent at work: one process writes its turns, another recalls them, and the code that they speak of is edited."""
+"""Test of an agent session: one process writes turns, another recalls them, and the code they mention is edited."""
 
 import re
 from pathlib import Path
@@ -14,13 +14,13 @@ BOUND = ("--domain", "project/plant")
 
 
 def write_gauges(root: Path, **bodies: str) -> None:
-    """A module with a function for each gauge that has a body."""
+    """Write a module with one function per gauge in `bodies`."""
     text = "\n\n".join(f"def read_{name}(line):\n    return {body}\n" for name, body in bodies.items())
     (root / "docs" / "gauges.py").write_text(text)
 
 
 def read_gauge(call: Call, turn: int) -> str:
-    """What the agent and its tool say in a turn; returns the fact that is to be found again."""
+    """Write the agent's and the tool's messages of a turn, and return the fact to recall."""
     name, session = GAUGES[turn % len(GAUGES)], f"shift-{turn // 20}"
     fact = f"reading{turn} is {turn * 37 % 101} bar"
     answer(call, "ingest_message", text=f"What does gauge {turn} say?", session_id=session, role="user")
@@ -31,12 +31,12 @@ def read_gauge(call: Call, turn: int) -> str:
 
 
 def recalled(call: Call, turn: int) -> str:
-    """The one thing that a tool said which answers best what was read in a turn."""
+    """Return the tool message that best answers what a turn read."""
     return answer(call, "recall", query=f"what is reading{turn}", roles=["tool"], top_k=1)
 
 
 def state_of(call: Call, name: str) -> str:
-    """What recall says of the function that messages of a gauge name."""
+    """Return the state that recall reports for the function mentioned in a gauge's messages."""
     found = answer(call, "recall", query=f"read_{name} bar", roles=["tool"], top_k=1)
     return re.search(rf"mentions library/docs gauges\.py read_{name}: (.+)", found)[1]
 

@@ -1,6 +1,7 @@
-"""A bound server reaches the domains that it was started with, and no other: by no argument, id, path or glob.
+"""Tests that a bound server cannot reach other domains through any argument, id, path or glob.
 
-The other domain lies on the same disk, one message of it folded and one in its log; so does one that may be read.
+The other domain is on the same disk, with one message folded and one in its log. So is a domain that the server may
+read.
 """
 
 import re
@@ -45,7 +46,7 @@ def write(root: Path, domain: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def messages(root: Path) -> list[Any]:
-    """What the other domain holds, as one sees it who is bound to it."""
+    """Return the messages of the other domain, as a server bound to it sees them."""
     found = Memory(load_settings(root), "memory/other").recall("zanzibar vault quokka")
     assert len(found.messages) == 2
     return list(found.messages)
@@ -64,7 +65,7 @@ def served(root: Path) -> Iterator[httpx.Client]:
 
 
 def holds_nothing(text: str) -> bool:
-    """Whether an answer holds nothing of the other domain, but for what was asked."""
+    """Return whether an answer contains nothing of the other domain except the query itself."""
     return not any(word in text for word in ("safe", "moved", "stays", "Zanzibar"))
 
 
@@ -110,7 +111,7 @@ def test_not_by_the_argument_of_what_writes(bound, root, tool, domain):
 
 
 def held(root: Path) -> dict[str, int]:
-    """How many messages each other domain has."""
+    """Return the number of messages in each other domain."""
     settings = load_settings(root)
     domains = (*OTHERS, "project/acme", "memory/none")
     return {one.domain: one.messages for domain in domains for one in Memory(settings, domain).status()}
@@ -156,7 +157,7 @@ def test_not_by_what_resembles_a_place(bound, messages):
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "bm25", "graph", "literal", "regex"])
 @pytest.mark.parametrize("glob", [None, "**", ".said/**", "*/*", "**/memory*/**"])
 def test_not_by_search_in_any_mode_with_any_glob(bound, mode, glob):
-    for query in ("zanzibar", "public notice"):  # code search shows nothing of its own domain, either
+    for query in ("zanzibar", "public notice"):  # code search does not search the server's own domain either
         _, text = bound("search", query=query, mode=mode, path=glob, top_k=50)
         assert holds_nothing(text)
         assert "is public" not in text

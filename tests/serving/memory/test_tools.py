@@ -1,4 +1,4 @@
-"""The tools of memory, called by a real client: what each answers, and how mistakes are reported."""
+"""Tests of the memory tools with a real client: their answers, and how they report errors."""
 
 import re
 from datetime import UTC, datetime, timedelta

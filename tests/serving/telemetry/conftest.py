@@ -1,4 +1,4 @@
-"""A small project of a library, indexed once, and the application that serves it with its telemetry."""
+"""A small project with a library, indexed once, and the application that serves it with telemetry."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def pump(litres):
 
 
 def write_project(root: Path) -> Path:
-    """A project of one library, not yet indexed."""
+    """Write a project with one library, and index nothing."""
     (root / "shop").mkdir(parents=True)
     (root / "shop" / "tank.py").write_text(TANK)
     (root / "shop" / "pumps.md").write_text("# Pumps\n\nHow a pump is started: open the valve first.\n")
@@ -47,7 +47,7 @@ def write_project(root: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory) -> Path:
-    """The project; no test writes into it."""
+    """Return the indexed project; tests must not write to it."""
     root = write_project(tmp_path_factory.mktemp("measured") / "project")
     settings = load_settings(root)
     for source in registry.sources(settings).values():
@@ -56,7 +56,7 @@ def indexed(tmp_path_factory) -> Path:
 
 
 def served_of(root: Path, token: str | None = None) -> ServedProject:
-    """A project as a server that takes no jobs knows it."""
+    """Return the served project of a server without jobs."""
     settings = load_settings(root)
     access = Access(frozenset({"127.0.0.1"}), token)
     return ServedProject(Live(settings), access, dagster_runs.outcomes, job_queue(settings, is_on=False))
@@ -64,7 +64,7 @@ def served_of(root: Path, token: str | None = None) -> ServedProject:
 
 @contextmanager
 def serving(root: Path, *, token: str | None = None, traces: Tracing | None = None) -> Iterator[TestClient]:
-    """A client of an application on a project, which takes no jobs."""
+    """Yield a client of an application that serves a project without jobs."""
     with TestClient(
         build_app(served_of(root, token), traces=traces), base_url=ADDRESS, raise_server_exceptions=False
     ) as client:
@@ -73,33 +73,33 @@ def serving(root: Path, *, token: str | None = None, traces: Tracing | None = No
 
 @pytest.fixture
 def client(indexed: Path) -> Iterator[TestClient]:
-    """A client of an application that has answered nothing yet."""
+    """Yield a client of an application that has received no requests yet."""
     with serving(indexed) as made:
         yield made
 
 
 def samples(text: str) -> dict[str, float]:
-    """The samples of a text in Prometheus' format, by name and labels as they are written there."""
+    """Return the samples of a text in Prometheus format, keyed by name and labels as written there."""
     lines = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
     return {name: float(value) for name, _, value in lines}
 
 
 def reported(client: TestClient) -> dict[str, float]:
-    """What an application reports at `/metrics`."""
+    """Return the samples of an application's `/metrics`."""
     answer = client.get("/metrics")
     assert answer.status_code == 200
     return samples(answer.text)
 
 
 def call_tool(client: TestClient, name: str, **arguments: object) -> None:
-    """Call a tool of agents, over HTTP."""
+    """Call an agent tool over HTTP."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
     headers = {"Accept": "application/json, text/event-stream"}
     assert client.post("/mcp", json=call, headers=headers).status_code == 200
 
 
 def families(text: str) -> list[tuple[str, str, str]]:
-    """The name, type and help of each metric in a text in Prometheus' format."""
+    """Return the name, type and help text of each metric in Prometheus format."""
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
     return [
         (name, types[name], help_text) for name, help_text in re.findall(r"^# HELP (\S+) (.+)$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The expressions of the dashboard for Grafana."""
+"""Expressions of the Grafana dashboard."""
 
 import json
 import re
@@ -12,25 +12,24 @@ _OF_SERIES = re.compile(r"_(?:bucket|count|sum)$")
 
 
 def load() -> dict[str, Any]:
-    """The dashboard."""
     dashboard: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return dashboard
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """The title of the panel and the text of each expression."""
+    """Yield each expression with the title of its panel."""
     for panel in load()["panels"]:
         for target in panel.get("targets", ()):
             yield panel["title"], target["expr"]
 
 
 def metrics_of(expression: str) -> set[str]:
-    """The metrics that an expression asks for, as `/metrics` names them in `HELP`."""
+    """Return the metrics in an expression, named as in the `HELP` lines of `/metrics`."""
     return {_OF_SERIES.sub("", name) for name in _METRIC.findall(expression)}
 
 
 def filled_in(expression: str) -> str:
-    """An expression with values in the place of Grafana's variables."""
+    """Return an expression with Grafana's variables replaced by values."""
     values = {"$__rate_interval": "30s", "$job": ".*", "$instance": ".*"}
     for name, value in values.items():
         expression = expression.replace(name, value)

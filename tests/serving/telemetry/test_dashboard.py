@@ -1,4 +1,4 @@
-"""The dashboard for Grafana asks for what there is; with `make test-prometheus`, a real Prometheus has data for it."""
+"""Tests that the Grafana dashboard uses only existing metrics; `make test-prometheus` checks it with real data."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.serving.telemetry.conftest import families, serving
 
 @pytest.fixture(scope="module")
 def names(indexed: Path) -> set[str]:
-    """The metrics that an application reports which has answered nothing yet."""
+    """Return the metrics of an application that has received no requests yet."""
     with serving(indexed) as client:
         return {name for name, _, _ in families(client.get("/metrics").text)}
 

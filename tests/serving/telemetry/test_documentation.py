@@ -1,4 +1,4 @@
-"""The page about monitoring names the setting that lets texts into traces."""
+"""Test that the monitoring page names the setting that includes texts in traces."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is counted and traced of memory: what is written and asked, and never who said what where."""
+"""Tests of memory metrics and traces: they cover reads and writes, but never reveal authors, texts or sessions."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def settings(root: Path) -> Settings:
 
 
 def measured(root: Path, metrics: Metrics) -> dict[str, float]:
-    """The samples of memory, without their prefix; of each histogram the number of observations."""
+    """Return the memory samples without their prefix, and for each histogram its number of observations."""
     found = samples(metrics.text("")[0].decode())
     return {
         name.removeprefix("docindex_memory_"): value
@@ -87,7 +87,7 @@ def test_messages_are_counted_by_kind_and_role(root, settings):
 
 
 def ingest_without_rest(memory: Memory) -> None:
-    for _ in range(1000):  # a slow machine gets some seconds' worth of messages through
+    for _ in range(1000):  # enough messages for several seconds on a slow machine
         memory.ingest(TEXT, session=SESSION)
 
 
@@ -114,7 +114,7 @@ def test_recalls_and_folds_are_timed_by_their_steps(root, settings):
         fold(settings, DOMAIN)
         memory.forget(session=SESSION)
         fold(settings, DOMAIN)
-    metrics.folded(FoldResult(0, (("memory.read", 0.1), ("memory.fold", 0.5))))  # in a process of its own
+    metrics.folded(FoldResult(0, (("memory.read", 0.1), ("memory.fold", 0.5))))  # from a fold in another process
 
     found = measured(root, metrics)
     operations = {name: value for name, value in found.items() if name.startswith("duration_seconds_count")}

@@ -1,4 +1,4 @@
-"""What `docindex serve` tells Prometheus at `/metrics`."""
+"""Tests of the Prometheus metrics that `docindex serve` reports at `/metrics`."""
 
 import asyncio
 from dataclasses import replace
@@ -45,7 +45,7 @@ def test_requests_are_counted_by_their_route_and_never_by_their_path(client):
         'docindex_http_requests_total{method="other",route="/api/v1/health",status="4xx"}': 1,
     }
     assert found['docindex_http_request_duration_seconds_count{method="GET",route="/api/v1/files/{place}"}'] == 2
-    assert found["docindex_http_requests_in_progress"] == 1  # the one that asks
+    assert found["docindex_http_requests_in_progress"] == 1  # the request for the metrics
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "bm25", "literal", "regex"])
@@ -73,7 +73,7 @@ def test_contexts_questions_to_the_graph_and_calls_of_agents_are_timed(client):
     assert found['docindex_graph_question_duration_seconds_count{question="callers"}'] == 1
     assert found['docindex_mcp_tool_duration_seconds_count{tool="search"}'] == 1
     assert found['docindex_mcp_tool_duration_seconds_count{tool="graph"}'] == 1
-    assert found['docindex_search_duration_seconds_count{mode="hybrid"}'] == 2  # that of the context, and the agent's
+    assert found['docindex_search_duration_seconds_count{mode="hybrid"}'] == 2  # one from context, one from the agent
 
 
 def test_questions_are_timed_by_who_answers_them(client):
@@ -164,7 +164,7 @@ def test_the_sources_beyond_the_largest_are_one_that_holds_their_sums():
 
     assert (largest.source, largest.chunks) == ("git/b", 3)
     assert (rest.source, rest.files, rest.chunks, rest.text_bytes) == (OTHER, 200, 3, 2000)
-    assert rest.checked_at == 1  # the longest ago
+    assert rest.checked_at == 1  # the oldest check
     assert rest.states == (source_status.State.OK, source_status.State.OK)
 
 

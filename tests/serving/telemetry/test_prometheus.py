@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes `docindex serve` under load, and has data for each expression of the dashboard."""
+"""Tests that a real Prometheus, scraping `docindex serve` under load, has data for every dashboard expression."""
 
 import json
 import math
@@ -47,7 +47,7 @@ def _programs() -> None:
 
 @contextmanager
 def running(line: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that ends with the test."""
+    """Run a process until the end of the test."""
     with subprocess.Popen(line, **options) as process:
         try:
             yield process
@@ -58,7 +58,7 @@ def running(line: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[str]:
-    """The address of a server of a project that is indexed, which takes jobs and asks for a token."""
+    """Yield the address of a server for an indexed project, with jobs and a token."""
     root = write_project(tmp_path_factory.mktemp("prometheus") / "project")
     command = [sys.executable, "-m", "docindex_dagster.cli"]
     subprocess.run([*command, "index"], cwd=root, check=True, capture_output=True)
@@ -73,7 +73,7 @@ def server(tmp_path_factory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def prometheus(server: str, tmp_path_factory) -> Iterator[str]:
-    """The address of a Prometheus that scrapes the server."""
+    """Yield the address of a Prometheus that scrapes the server."""
     folder = tmp_path_factory.mktemp("tsdb")
     token, configuration, port = folder / "token", folder / "prometheus.yml", free_port()
     token.write_text(TOKEN)
@@ -86,7 +86,7 @@ def prometheus(server: str, tmp_path_factory) -> Iterator[str]:
 
 
 def ask(server: str, path: str, body: Any = None, **headers: str) -> Any:
-    """The answer of the server, whatever its status."""
+    """Return the server's response, whatever its status."""
     sent = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream", **headers}
     data = None
     if body is not None:
@@ -99,7 +99,7 @@ def ask(server: str, path: str, body: Any = None, **headers: str) -> Any:
 
 
 def make_load(server: str, is_over: Event) -> None:
-    """Ask for all that there is, again and again."""
+    """Request every kind of endpoint in a loop."""
     while not is_over.is_set():
         for mode in ("hybrid", "vector", "bm25", "graph", "literal"):
             ask(server, f"/api/v1/search?{urlencode({'query': 'pump', 'mode': mode})}")
@@ -118,7 +118,7 @@ def make_load(server: str, is_over: Event) -> None:
 
 
 def index_again(server: str, is_over: Event) -> None:
-    """Do jobs, and follow their events to the end."""
+    """Run jobs in a loop, and follow the events of each to the end."""
     while not is_over.is_set():
         job = ask(server, "/api/v1/sources/library/shop/index", {"mode": "full"})
         request = Request(f"{server}/api/v1/jobs/{job['id']}/events", headers={"Authorization": f"Bearer {TOKEN}"})
@@ -128,7 +128,7 @@ def index_again(server: str, is_over: Event) -> None:
 
 @pytest.fixture(scope="module")
 def load(server: str) -> Iterator[None]:
-    """Requests and jobs, until the test ends."""
+    """Keep requests and jobs running until the end of the test."""
     is_over = Event()
     threads = [Thread(target=work, args=(server, is_over)) for work in (make_load, make_load, index_again)]
     for thread in threads:
@@ -140,7 +140,7 @@ def load(server: str) -> Iterator[None]:
 
 
 def values(prometheus: str, expression: str) -> list[float]:
-    """What an expression gives now."""
+    """Return the current values of an expression."""
     with urlopen(f"{prometheus}/api/v1/query?{urlencode({'query': expression})}", timeout=30) as answer:
         result = json.load(answer)["data"]["result"]
     return [float(series["value"][1]) for series in result]

@@ -1,4 +1,4 @@
-"""Traces of requests: their tree, what they do not hold, and that they are made where the environment asks for them."""
+"""Tests of request traces: their structure, what they omit, and that environment variables enable them."""
 
 import json
 import os
@@ -29,19 +29,19 @@ QUERY = "how is the valve opened"
 
 @contextmanager
 def traced(root, *, has_texts: bool = False):
-    """A client of an application on a project, and what keeps the spans that have ended."""
+    """Yield a client of a traced application, and the exporter that stores its finished spans."""
     kept, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
     traces = Tracing(provider, has_texts=has_texts)
     provider.add_span_processor(SimpleSpanProcessor(kept))
     with serving(root, traces=traces) as client:
-        client.get("/api/v1/search", params={"query": "warm"})  # the index is open
+        client.get("/api/v1/search", params={"query": "warm"})  # opens the index
         kept.clear()
         yield client, kept
     traces.close()
 
 
 def tree(kept: InMemorySpanExporter) -> dict[str, list[str]]:
-    """The names of spans, by that of the span that they are a part of."""
+    """Return the names of spans, grouped by the name of their parent."""
     spans = kept.get_finished_spans()
     names = {one.context.span_id: one.name for one in spans}
     found: dict[str, list[str]] = {}
@@ -51,7 +51,7 @@ def tree(kept: InMemorySpanExporter) -> dict[str, list[str]]:
 
 
 def texts(spans: tuple[ReadableSpan, ...]) -> str:
-    """All that spans hold but ids and times."""
+    """Return all data of the spans except ids and times."""
     return " ".join(
         f"{one.name} {dict(one.attributes or {})} {one.status.description} {list(one.events)}" for one in spans
     )
@@ -65,7 +65,7 @@ def test_a_search_is_a_request_that_holds_retrievers_fusion_and_ranking(indexed)
         of_search = spans.pop("search")
         assert spans == {"": ["GET /api/v1/search"], "GET /api/v1/search": ["search", "look for edits"]}
         assert of_search[0] == "embed query"
-        assert {*of_search[1:3]} == {"retrieve bm25", "retrieve vector"}  # beside each other
+        assert {*of_search[1:3]} == {"retrieve bm25", "retrieve vector"}  # run in parallel
         assert of_search[3:] == ["fuse", "read rows", "rank", "snippets"]
         assert len({one.context.trace_id for one in kept.get_finished_spans()}) == 1
 
@@ -124,7 +124,7 @@ def test_the_trace_of_a_client_goes_on(indexed):
 
 
 def asked(client) -> None:
-    """Requests that hold a text in each place where one can stand, and one that fails."""
+    """Send a request for each place that can contain a text, and one that fails."""
     client.get("/api/v1/search", params={"query": "valve marmot"})
     client.post("/api/v1/search", json={"query": "valve marmot"})
     client.get("/api/v1/context", params={"query": "valve marmot"})
@@ -209,7 +209,7 @@ def test_where_the_extra_is_missing_a_line_says_how_to_install_it(monkeypatch, m
 
 
 class Receiver:
-    """Takes spans by OTLP over HTTP, as a collector does."""
+    """Receives spans with OTLP over HTTP, like a collector."""
 
     def __init__(self) -> None:
         self.spans: list[str] = []
@@ -261,7 +261,7 @@ def free_port() -> int:
 
 @contextmanager
 def command(root, **variables: str) -> Iterator[str]:
-    """`docindex serve` on a project, and its address; it ends by Ctrl-C."""
+    """Run `docindex serve` on a project, yield its address, and stop it with Ctrl-C."""
     port = free_port()
     line = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--no-jobs", "--no-ui", "--no-token"]
     line += ["--port", str(port)]
@@ -319,4 +319,4 @@ def test_an_endpoint_that_never_answers_does_not_keep_a_server_from_ending(monke
         begun = time.monotonic()
         traces.close()
 
-        assert time.monotonic() - begun < 8  # it gives up after 3 seconds; an attempt to send would last 10
+        assert time.monotonic() - begun < 8  # gives up after 3 seconds, before the export timeout of 10 seconds

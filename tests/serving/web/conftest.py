@@ -23,7 +23,7 @@ Reader = Callable[[str], LexborHTMLParser]
 
 @contextmanager
 def serving(root: Path, token: str | None = None) -> Iterator[TestClient]:
-    """A client of a server that runs no jobs, on a project; it sends what a browser does."""
+    """Yield a client of a server without jobs that sends a browser's headers."""
     settings = load_settings(root)
     access = Access(frozenset({"127.0.0.1"}), token)
     served = ServedProject(Live(settings), access, dagster_runs.outcomes, job_queue(settings, is_on=False))
@@ -33,7 +33,7 @@ def serving(root: Path, token: str | None = None) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project; no test writes into it."""
+    """Return the indexed project; tests must not write to it."""
     root = project.make(tmp_path_factory.mktemp("page"))
     project.index_all(root)
     return root
@@ -47,7 +47,7 @@ def client(indexed: Path) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="session")
 def read(client: TestClient) -> Reader:
-    """Reads a page that there is."""
+    """Return a function that fetches an existing page."""
 
     def page(address: str) -> LexborHTMLParser:
         answer = client.get(address)

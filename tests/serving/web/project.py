@@ -1,4 +1,4 @@
-"""A small project of a library and a repository, of which some files and commits were written by an attacker."""
+"""A small project with a library and a repository, in which an attacker wrote some files and commits."""
 
 import os
 import shutil
@@ -95,7 +95,7 @@ HOSTILE_SUBJECT = f"Feed the marmots {SCRIPT} {BIDI}"
 
 
 def make(root: Path) -> Path:
-    """The files, and settings that declare them; nothing is indexed."""
+    """Write the files and the settings that declare them, and index nothing."""
     manual, shop = root / "manual", root / "shop"
     (manual / "more").mkdir(parents=True)
     (manual / "pumps.md").write_text(MANUAL)
@@ -119,7 +119,7 @@ def make(root: Path) -> Path:
 
 
 def add_repository(root: Path, name: str, folder: Path) -> None:
-    """One more source: a copy of a folder, as a repository of one commit."""
+    """Add a source: a copy of a folder, as a repository with one commit."""
     shutil.copytree(folder, root / name / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
     git(root / name, "init", "-q")
     git(root / name, "add", ".")
@@ -129,7 +129,7 @@ def add_repository(root: Path, name: str, folder: Path) -> None:
 
 
 def index_all(root: Path) -> Settings:
-    """Index each source of it, without a record of runs."""
+    """Index each source without recording runs."""
     settings = load_settings(root)
     for source in registry.sources(settings).values():
         index(settings, source, StaticEmbedder())

@@ -1,4 +1,4 @@
-"""The view in which one asks: what its address holds, what it says of the model, and what is noted of answers."""
+"""Tests of the question page: its address, what it says about the model, and the feedback it records."""
 
 import json
 
@@ -15,7 +15,7 @@ SENT = {"verdict": "good", "question": "how?", "answer": "`pump` [1]", "citation
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A project of its own: feedback is written into it."""
+    """Return a separate project, because tests write feedback to it."""
     made = project.make(tmp_path_factory.mktemp("asking"))
     project.index_all(made)
     return made

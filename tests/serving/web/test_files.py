@@ -1,4 +1,4 @@
-"""The page of a file: its lines, which of them are marked, its outline, and what is around."""
+"""Tests of the file page: its lines, highlighted lines, outline and surroundings."""
 
 from docindex_dagster.serving.web import files
 from tests.serving.web import project
@@ -78,7 +78,7 @@ def test_what_resembles_the_marked_lines_is_listed(read):
 def test_markdown_is_shown_as_prose_where_it_is_asked_for(read):
     page = read("/file/library/manual/pumps.md?as=prose")
     prose = page.css_first(".prose")
-    assert texts(prose, "h2") == ["Pumps"]  # the page's first heading is the file
+    assert texts(prose, "h2") == ["Pumps"]  # the first heading of the page is the file name
     assert texts(prose, "td") == ["valve", "slowly"]
     assert prose.css_first("pre .k-nf").text() == "close"
     assert prose.css_first("#L5").text() == "Stopping"

@@ -1,4 +1,4 @@
-"""What attackers write into files, names and commits is shown as text: it is no HTML, leads nowhere, hides nothing."""
+"""Tests that attacker-controlled files, names and commits appear as text: no HTML, no links, nothing hidden."""
 
 import time
 from urllib.parse import quote
@@ -108,7 +108,7 @@ def test_a_link_leads_to_a_file_of_its_source_or_nowhere(address):
 
 
 def test_the_sanitiser_alone_is_enough(monkeypatch):
-    """A renderer that let HTML pass would let none of it reach a page."""
+    """Test that no HTML reaches a page even if the renderer lets it through."""
     monkeypatch.setattr(prose, "_settle", lambda *_: None)
     html = str(
         prose.render_markdown(

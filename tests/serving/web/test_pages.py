@@ -1,4 +1,4 @@
-"""The other pages: sources, jobs, commits, problems; and what is served beside them."""
+"""Tests of the pages for sources, jobs, commits and problems, and of static files."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The page to search on, without JavaScript: what the server writes."""
+"""Tests of the server-rendered search page, without JavaScript."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def test_filters_narrow_the_results_and_stay_chosen(read, asked, found):
 
 @pytest.fixture
 def collecting(indexed, tmp_path):
-    """A client of a server whose project is a copy that collects questions."""
+    """Yield a client of a server whose project is a copy that collects questions."""
     root = shutil.copytree(indexed, tmp_path / "project", symlinks=True)
     with (root / "docindex.toml").open("a") as settings:
         settings.write("\n[evaluation]\ncollect = true\n")

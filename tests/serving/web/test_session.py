@@ -1,4 +1,4 @@
-"""Coming in with the token, and going out."""
+"""Tests of logging in with the token and logging out."""
 
 from http.cookies import SimpleCookie
 
