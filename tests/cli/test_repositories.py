@@ -12,7 +12,7 @@ from tests.sources.remotes import serving
 
 @pytest.fixture
 def repository(run, git) -> Path:
-    """An indexed git worktree `service` with two commits."""
+    """An indexed git repository `service` with two commits."""
     folder = Path("service")
     folder.mkdir()
     git(folder, "init", "-q")

@@ -44,7 +44,7 @@ def project(tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch)
 
 
 def connections(postgres: Postgres) -> int:
-    """Return the number of sessions that Postgres has recorded."""
+    """Return the number of sessions that have ended so far."""
     with psycopg2.connect(postgres.plain_url) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT sum(sessions) FROM pg_stat_database")
         return int(cursor.fetchone()[0])
