@@ -95,7 +95,7 @@ def test_a_checkout_finds_the_project_that_follows_its_remote(run, team, upstrea
 
     assert "pump.py" in found.out
     assert found.err.splitlines() == [f"project {team}, which follows {upstream}"]
-    assert run("index", ".").code == 0  # a worktree is indexed on its own
+    assert run("index", ".").code == 0  # the checkout gets its own project
     assert Path("docindex.toml").exists()
 
 

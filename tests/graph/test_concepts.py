@@ -206,7 +206,7 @@ def test_without_code_there_are_files_and_documents():
     assert set(graph.nodes["type"].to_pylist()) == {"file", "section", "concept"}
 
 
-# Caching
+# Reuse
 
 
 @dataclass

@@ -19,7 +19,7 @@ for folder in sys.argv[1:]:
 
 
 def built(folders: list[str], seed: int) -> str:
-    """Return the graphs built by a separate process with the given hash seed."""
+    """Build graphs in a separate process with the given hash seed and return their digests."""
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     command = [sys.executable, "-c", _BUILD, *folders]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

@@ -29,7 +29,7 @@ json.dump(recorder.recorded(), sys.stdout)
 
 
 def interpreter() -> str | None:
-    """A Python interpreter that has the recorder's dependencies."""
+    """Return a Python 3.13 or later, which the recorder needs, or None."""
     names = (shutil.which(name) for name in (sys.executable, "python3.13", "python3.14"))
     others = sorted(map(str, Path.home().glob(".pyenv/versions/3.1[3-9]*/bin/python")))
     check = "import sys; raise SystemExit(sys.version_info < (3, 13))"

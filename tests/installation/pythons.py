@@ -22,7 +22,7 @@ def _places(version: str) -> Iterator[Path]:
 
 
 def _is_of(file: Path, version: str) -> bool:
-    """Return whether it starts with the expected version: pyenv's shims on PATH may be dangling."""
+    """Return whether an interpreter starts with the given version: pyenv's shims on PATH may be dangling."""
     if not os.access(file, os.X_OK):
         return False
     printed = subprocess.run([file, "--version"], capture_output=True, text=True, check=False)

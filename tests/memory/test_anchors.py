@@ -238,7 +238,7 @@ MORE_ABOVE = ('"""Pumps."""', '"""Pumps.\n\nAnd more.\n"""')
 OTHER_LINES = ("litres * 2", "litres * 3")
 STATES = [
     ("PumpStation.open_valve", OTHER_LINES, "changed"),
-    ("PumpStation", OTHER_LINES, "changed"),  # the changes are in one of its methods
+    ("PumpStation", OTHER_LINES, "changed"),  # the change is in one of its methods
     ("PumpStation.open_valve", MORE_ABOVE, "fresh"),
     ("water/pump.py", MORE_ABOVE, "changed"),
     ("drain()", ("def drain():\n    return fill_tank(0)\n", ""), "gone"),

@@ -25,7 +25,7 @@ from tests.traces import hiding_places, traces
 
 KEY, OTHER = "library/sample", "git/other"
 SECRET = "xkqzvwjhpfmbtrgd"  # contains no word, so compression cannot hide it
-FILES = {f"{number}.py": [f"alpha{number} reads a file"] for number in range(30)}  # Lance ignores few deleted rows
+FILES = {f"{number}.py": [f"alpha{number} reads a file"] for number in range(30)}  # one deletion compacts nothing
 WITH_SECRET = {**FILES, f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]}
 
 

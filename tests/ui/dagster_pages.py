@@ -9,7 +9,7 @@ STEP_MS = 8_000  # each reload competes with the runs for the processor
 
 
 def see(page: Page, thing: Locator, patience_s: float = 120) -> None:
-    """Wait until the page shows it, reloading now and then as a user would."""
+    """Wait until the element is visible, reloading now and then as a user would."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
         try:

@@ -115,7 +115,7 @@ def test_the_calls_of_other_sources_are_not_written(python, tmp_path):
 
 @pytest.mark.parametrize("language", ["python", "typescript"])
 def test_what_is_written_and_imported_proves_the_same_edges(tmp_path, language):
-    """A graph that was merged with a precise index exports that index again."""
+    """This holds for a graph that was merged with a precise index."""
     shop = Shop.copy(tmp_path, language)
     chunks = shop.chunks()
     once = merge_precise(build_graph(chunks), shop.imported().table, chunks)
