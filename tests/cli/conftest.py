@@ -1,4 +1,4 @@
-"""The command line, run as a user would: arguments in, output and an exit code out."""
+"""The command line, run as a user would: arguments in, output and exit code out."""
 
 import shutil
 import sys
@@ -26,7 +26,7 @@ Run = Callable[..., Output]
 
 @pytest.fixture
 def run(tmp_path, tmp_path_factory, monkeypatch, capfd) -> Run:
-    """Run `docindex ARGUMENTS` in a folder that holds a library `manual`, as a user who has indexed nothing else."""
+    """Run `docindex ARGUMENTS` in a folder with an unindexed library `manual`."""
     user = tmp_path_factory.mktemp("user")
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(user / name))
@@ -45,7 +45,7 @@ def run(tmp_path, tmp_path_factory, monkeypatch, capfd) -> Run:
 
 @pytest.fixture
 def run_indexed(run: Run, indexed_once: Path, tmp_path: Path) -> Run:
-    """The same, after `docindex index manual`."""
+    """Run `docindex ARGUMENTS` after `docindex index manual`."""
     shutil.copytree(indexed_once, tmp_path, dirs_exist_ok=True)
     return run
 
@@ -56,7 +56,7 @@ def indexed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def index_in(folder: Path, *others: str, write: Callable[[Path], None] = lambda _: None) -> Path:
-    """Index the library `manual`, and others that `write` makes in a folder, which tests take copies of."""
+    """Index the library `manual`, plus whatever `write` creates, in a folder that tests copy."""
     write_manual(folder)
     write(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -89,7 +89,7 @@ def exit_code() -> int:
 
 @pytest.fixture
 def upstream(tmp_path, git) -> Path:
-    """A repository elsewhere, whose branch `feature/x` has a file more."""
+    """A remote repository whose branch `feature/x` has one more file."""
     root: Path = tmp_path / "elsewhere" / "upstream"
     root.mkdir(parents=True)
     git(root, "init", "-q")

@@ -1,4 +1,4 @@
-"""Who may read what the commands write."""
+"""Access permissions of files that commands write."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ def _usual_umask():
 
 
 def _modes(bits: int) -> dict[str, int]:
-    """What of the bits is set, of each file and folder of the home."""
+    """Return the masked mode of each file and folder in the home."""
     found = [Path(".docindex"), *Path(".docindex").rglob("*")]
     return {str(path): path.stat().st_mode & bits for path in found if not path.name.endswith(".lock")}
 

@@ -1,4 +1,4 @@
-"""`docindex agents`: entries of docindex in the files of agents, and the instruction in their rules."""
+"""`docindex agents`: docindex entries in agent config files, and the instruction in agent rules."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ ALL = tuple(agents())
 
 @pytest.fixture
 def home(tmp_path_factory, monkeypatch):
-    """The home folder of a user who has no agent yet."""
+    """The home folder of a user without agents."""
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(folder))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "CLINE_MCP_SETTINGS_PATH", "VIRTUAL_ENV"):
@@ -99,7 +99,7 @@ def test_a_bound_entry_serves_no_other_project_than_that_of_the_folder(project, 
     (known / "docindex.toml").write_text("")
     project("agents", "add", "claude")
     monkeypatch.setenv("DOCINDEX_ROOT", json_of(".mcp.json")["mcpServers"]["docindex"]["env"]["DOCINDEX_ROOT"])
-    monkeypatch.setenv("DOCINDEX_PROJECT", str(known))  # of the shell in which the agent was started
+    monkeypatch.setenv("DOCINDEX_PROJECT", str(known))  # from the shell that started the agent
 
     assert choose().root == tmp_path
     monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path))

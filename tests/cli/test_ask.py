@@ -1,4 +1,4 @@
-"""`docindex ask`: answers by a model, scripted on the loopback device, and without one."""
+"""`docindex ask`: answers from a scripted local model, and without a model."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def set_model(monkeypatch, server: ChatServer | str, protocol: Protocol = OPENAI
 
 @pytest.fixture
 def ask(run_indexed, monkeypatch, server):
-    """`docindex ask ARGUMENTS`, with a model that answers `ANSWER`."""
+    """Run `docindex ask ARGUMENTS` with a model that answers `ANSWER`."""
     set_model(monkeypatch, server)
     return lambda *arguments: run_indexed("ask", *arguments)
 
@@ -243,7 +243,7 @@ def test_on_a_terminal_no_line_is_empty_between_steps_and_two_are_not_before_sou
 
 @pytest.fixture
 def terminal(ask, tmp_path):
-    """A command in a terminal, which has the model of `ask`."""
+    """Run a command in a terminal, with the model of `ask`."""
     return lambda *arguments: Terminal(["ask", *arguments], tmp_path, columns=200)
 
 
@@ -322,7 +322,7 @@ def test_ctrl_c_at_the_prompt_drops_the_line_and_not_the_chat(terminal, server):
     command.wait_for("> ")
     command.type("half a ques")
     command.wait_for("half a ques")
-    time.sleep(0.2)  # readline waits for the next key by now: a signal before that is noticed at that key
+    time.sleep(0.2)  # wait until readline blocks on a key, since it notices earlier signals only then
     command.press_ctrl_c()
     command.wait_for("press Ctrl-D or type /quit to end the chat")
     command.wait_for_count("> ", 2)

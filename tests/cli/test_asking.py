@@ -1,4 +1,4 @@
-"""`docindex index` of a folder that the user may have meant differently: asked on a terminal, else said or refused."""
+"""`docindex index` of an ambiguous folder: prompts on a terminal, otherwise reports or refuses."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def test_a_folder_with_nothing_to_index_says_what_would_count(run, file):
 
 
 def asked(answer: str, *arguments: str) -> tuple[int, str]:
-    """The exit code and output of a command on a terminal on which the answer is typed."""
+    """Run a command on a terminal, type the answer, and return the exit code and output."""
     terminal, theirs = pty.openpty()
     command = [sys.executable, "-m", "docindex_dagster.cli", *arguments]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:

@@ -1,4 +1,4 @@
-"""Attribute lists of Markdown are not found or shown by a search; the file keeps them."""
+"""Searches neither match nor show Markdown attribute lists; the file keeps them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the command line says and does while the index goes over to another model."""
+"""The command line while the index switches to another model."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def indexed_once(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """The model that the settings name from now on."""
+    """Switch the settings to the tiny model."""
     shared_embedder.cache_clear()
     offer(monkeypatch, TinyEmbedder())
     yield
@@ -49,7 +49,7 @@ def half_once(indexed_once, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def half(run, half_once, tiny, tmp_path):
-    """Two libraries, of which the new model has one."""
+    """Two libraries, one of them indexed with the new model."""
     shutil.copytree(half_once, tmp_path, dirs_exist_ok=True)
     return run
 

@@ -1,4 +1,4 @@
-"""An answer says what changed in the sources since they were indexed, and no more than that."""
+"""Answers report which sources changed since they were indexed, and nothing else."""
 
 import json
 import os
@@ -21,14 +21,14 @@ def write(path: str, text: str = "def fresh():\n    return 'new'\n") -> None:
 
 
 def patiently(seconds: int = 30) -> None:
-    """Give the look at sources longer than it may take on a busy machine."""
+    """Extend the time limit of the change check for a busy machine."""
     with Path("docindex.toml").open("a") as file:
         file.write(f"\n[search]\nlook_s = {seconds}\n")
 
 
 @pytest.fixture(scope="module", params=["library", "git"])
 def indexed_manual(request, tmp_path_factory) -> Path:
-    """A folder in which the manual was indexed, as a folder or as a repository."""
+    """A folder with the indexed manual, as a library or as a git repository."""
 
     def write_more(folder: Path) -> None:
         write(f"{folder}/manual/.gitignore", "*.tmp.py\nbuilt/\n")
@@ -48,7 +48,7 @@ def commit_all(git: Git, folder: Path) -> None:
 
 @pytest.fixture
 def searched(run, git, indexed_manual, tmp_path):
-    """Search and read the warnings, over a source that is a folder or a repository."""
+    """Search a library or a git repository and return the warnings."""
     shutil.copytree(indexed_manual, tmp_path, dirs_exist_ok=True)
     patiently()
 

@@ -1,4 +1,4 @@
-"""A shell completes sources, languages, kinds and projects by the names that there are."""
+"""Shell completion of sources, languages, kinds and projects from existing names."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def indexed(run_indexed):
 
 
 def completed(line: str) -> list[str]:
-    """What bash would show for a line whose last word is not finished."""
+    """Return what bash would offer for a line whose last word is incomplete."""
     words = line.split(" ")
     environment = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_CLI_COMPLETE": "complete_bash"}
     ended = subprocess.run(

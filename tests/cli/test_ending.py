@@ -1,4 +1,4 @@
-"""A command ends with its status, its whole output and all that was registered to be done at its end."""
+"""A command exits with its status, its complete output, and its exit handlers run."""
 
 import os
 import subprocess

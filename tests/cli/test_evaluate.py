@@ -1,4 +1,4 @@
-"""`docindex evaluate`: how good searches are on the user's own repositories."""
+"""`docindex evaluate`: search quality on the user's own repositories."""
 
 import json
 import shutil

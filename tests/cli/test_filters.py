@@ -1,4 +1,4 @@
-"""`--path` takes what a user types for a file or folder; filters that nothing meets are named."""
+"""`--path` accepts what a user types for a file or folder; filters that match nothing are named."""
 
 import json
 from pathlib import Path

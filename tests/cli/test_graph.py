@@ -1,4 +1,4 @@
-"""`docindex graph`: what it takes and prints."""
+"""`docindex graph`: arguments and output."""
 
 import json
 from pathlib import Path

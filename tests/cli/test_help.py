@@ -1,4 +1,4 @@
-"""`docindex help` explains commands and topics; the topics are the pages of the documentation."""
+"""`docindex help` explains commands and topics; the topics are the documentation pages."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Documents know in which language they are written: a filter, and one result for a page that has translations."""
+"""Document languages: a filter, and one result for a page with translations."""
 
 import json
 from pathlib import Path

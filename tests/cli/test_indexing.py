@@ -1,4 +1,4 @@
-"""`docindex index`: a folder, folders of a folder, a single file; runs that wait, are interrupted, or were killed."""
+"""`docindex index`: a folder, several folders, a single file; runs that wait, are interrupted, or were killed."""
 
 import json
 import signal
@@ -53,7 +53,7 @@ def test_indexing_again_says_that_nothing_changed(run_indexed):
 
 
 def recorded_runs(project: Path) -> int:
-    """The runs in Dagster and in the journal."""
+    """Return the runs in Dagster and in the journal."""
     settings = load_settings(project)
     with dagster_runs.instance(settings) as instance:
         return instance.get_runs_count() + len([*journal.runs(Layout(settings.home))])
@@ -106,7 +106,7 @@ def test_neither_dagster_nor_lancedb_is_loaded_to_say_that_nothing_changed(run_i
 
 def test_after_a_run_that_was_killed_at_its_work_the_next_one_is_recorded(run_indexed, tmp_path):
     lock = Path(".docindex/locks/library%2Fmanual.lock")
-    lock.write_text("run 42\n42\n2026-01-01T00:00:00\n")  # whose owner holds it no more
+    lock.write_text("run 42\n42\n2026-01-01T00:00:00\n")  # left over from a dead owner
 
     assert json.loads(run_indexed("index", "--json").out)[0]["run_id"]
     assert json.loads(run_indexed("index", "--json").out)[0]["run_id"] is None
@@ -254,12 +254,12 @@ def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run_ind
 
 
 def _interrupted(process: subprocess.Popen[bytes]) -> int:
-    """Press Ctrl-C until a process ends, since Python drops what is raised while a finalizer runs; its exit code."""
+    """Press Ctrl-C until a process exits, since Python drops exceptions raised in a finalizer; return its exit code."""
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             return process.wait(timeout=20)
-    process.send_signal(signal.SIGABRT)  # the fault handler says where it hangs
+    process.send_signal(signal.SIGABRT)  # the fault handler prints where it hangs
     return process.wait()
 
 

@@ -1,4 +1,4 @@
-"""`docindex init`: a docindex.toml, and what would become of the files around it."""
+"""`docindex init`: creates a docindex.toml and previews how the files around it would be indexed."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A home that came with a checkout and contains links: what they lead to is never deleted, written, read or shown."""
+"""Symlinks in a home that came with a checkout: their targets are never deleted, written, read or shown."""
 
 import shutil
 import socket
@@ -25,7 +25,7 @@ from tests.defs.conftest import Project
 from tests.defs.daemon import Daemon
 
 KEY, REPOSITORY, DOMAIN = "library/manual", "git/tool", "memory/main"
-CANARY = "zanzibar"  # no command says it
+CANARY = "zanzibar"  # no command may print it
 LAYOUT = Layout(Path("/nowhere/.docindex"))
 REFUSED = "is a symbolic link, and docindex follows none inside its home"
 
@@ -45,7 +45,7 @@ COMMANDS = {
 
 
 def _places() -> list[str]:
-    """Every path that the layout names, the folders on the way to it, and some that only libraries name."""
+    """Return every path in the layout, their parent folders, and some paths that only libraries name."""
     domain = LAYOUT.domain(DOMAIN)
     named = [getattr(LAYOUT, name) for name, value in vars(Layout).items() if isinstance(value, property)]
     paths = {path for path in named if isinstance(path, Path)} | {
@@ -77,7 +77,7 @@ def outside(tmp_path_factory) -> Path:
 
 
 def plant(place: str, outside: Path) -> None:
-    """Let a place in the home be a link to what was there, which now lies among precious files of the user's."""
+    """Replace a path in the home with a symlink to its content, moved among the user's own files."""
     link = Path(".docindex", place)
     link.parent.mkdir(parents=True, exist_ok=True)
     is_file = link.is_file() or (not link.exists() and bool(link.suffix) and link.suffix != ".git")
@@ -93,7 +93,7 @@ def plant(place: str, outside: Path) -> None:
 
 
 def content(folder: Path) -> dict[str, bytes | None]:
-    """All that is in a folder, and the bytes of its files."""
+    """Return everything in a folder, with the bytes of its files."""
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
@@ -138,7 +138,7 @@ def test_the_home_may_be_a_link(run_indexed, tmp_path_factory, monkeypatch):
 
 
 class TestEveryWayIn:
-    """The row of the issue, `stores/tantivy -> ~/projects`, for whatever opens a home."""
+    """A symlink `stores/tantivy -> ~/projects`, tried with everything that opens a home."""
 
     @pytest.fixture(autouse=True)
     def _planted(self, run_indexed, outside) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""`docindex memory`: written, recalled, forgotten, erased and listed as a user would."""
+"""`docindex memory`: ingest, recall, forget, erase and list, as a user would."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from tests.cli.test_completion import completed
 
 @pytest.fixture
 def remember(run_indexed):
-    """`docindex memory ARGUMENTS` in a folder whose library is indexed."""
+    """Run `docindex memory ARGUMENTS` in a folder whose library is indexed."""
     return lambda *arguments: run_indexed("memory", *arguments)
 
 

@@ -1,4 +1,4 @@
-"""Mistakes of users are explained in a line or two."""
+"""User mistakes are explained in one or two lines."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables fit into sixty columns: no cell is cut, none is folded into a column of few characters."""
+"""Tables fit into sixty columns: no cell is truncated or wrapped into a column of few characters."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +33,7 @@ def root(tmp_path_factory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _listed(root, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the projects of other tests are not listed
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # hides the projects of other tests
     projects.register(load_settings(root))
 
 
@@ -47,12 +47,12 @@ def test_a_table_fits_and_loses_nothing(root, command, columns):
     assert terminal.end() == 0, terminal.plain
 
     lines = [line.rstrip() for line in terminal.plain.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith("index: /")]  # a path stays whole, to be copied
+    lines = [line for line in lines if not line.startswith("index: /")]  # a path is never wrapped, so it can be copied
     assert max(map(len, lines)) <= columns
     together = "".join(line.strip() for line in lines)
     assert LONG in together
     assert "…" not in together
-    # A cell that is folded into a narrow column leaves lines of a few characters, one below the other.
+    # A cell wrapped into a narrow column leaves consecutive lines of a few characters.
     short = [len(line.strip()) < 6 for line in lines]
     assert not any(above and below for above, below in pairwise(short)), terminal.plain
 

@@ -1,4 +1,4 @@
-"""PDFs are indexed as documents are: found by what they say, with the page, and shown as the text they hold."""
+"""PDFs are indexed like documents: found by content, cited with the page, and shown as extracted text."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Results can be opened: as they are typed, linked by a terminal, by an editor; and listed as grep does."""
+"""Opening results: typed, linked by a terminal, opened in an editor, and listed like grep does."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`docindex graph import` and `docindex graph export --format scip`: what they take and print."""
+"""`docindex graph import` and `docindex graph export --format scip`: arguments and output."""
 
 import shutil
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_file_that_changed_is_named_by_the_run_that_indexes_it(shop):
     file.write_text(f"# more\n{file.read_text()}")
     answer = shop("index")
     assert "1 files changed since their precise index was imported: shop/cart.py" in answer.out + answer.err
-    answer = shop("index")  # though nothing changed since
+    answer = shop("index")  # even though nothing changed
     assert "1 files changed since their precise index was imported: shop/cart.py" in answer.out + answer.err
 
 

@@ -1,4 +1,4 @@
-"""What `docindex index` says while it works: at once, on a terminal, in a log, and to a program nothing."""
+"""Progress of `docindex index`: the first line, a terminal, a log file, and none for a program."""
 
 import os
 import re
@@ -28,7 +28,7 @@ _CLI = (sys.executable, "-m", "docindex_dagster.cli")
     ],
 )
 def test_the_first_line_stands_before_anything_is_imported(arguments, output, tmp_path):
-    (tmp_path / "typer.py").write_text("raise SystemExit(9)\n")  # the first package that a command needs
+    (tmp_path / "typer.py").write_text("raise SystemExit(9)\n")  # the first package that a command imports
 
     ended = subprocess.run(
         [*_CLI, *arguments],
@@ -75,7 +75,7 @@ def test_a_terminal_shows_one_live_line_that_goes_in_the_end(run, tmp_path):
     terminal = Terminal(["index", "manual"], tmp_path, columns=60)
 
     assert terminal.end() == 0
-    # Which stages are seen depends on when the line is drawn; it is always drawn once more in the end.
+    # The stages shown depend on timing, but the line is always redrawn at the end.
     assert re.search(r"library/manual: [a-z ]+, \d of 2 (files|chunks)", terminal.plain)
     assert "\x1b[2K" in terminal.output  # the line is erased
     shown = [line for line in terminal.output.split("\n") if "\x1b[2K" not in line and line.strip("\r")]

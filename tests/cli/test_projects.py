@@ -1,4 +1,4 @@
-"""Which project a command works on: by option, variable, `docindex.toml`, or the list of those that index something."""
+"""Project selection: by option, variable, `docindex.toml`, or the list of projects that index a path."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ PAGE = "# Marmots\n\nThe marmot whistles when it sees an eagle.\n"
 
 @pytest.fixture(scope="module")
 def indexed_once(tmp_path_factory) -> tuple[Path, Path]:
-    """A place where `team` was made, and a copy: the user's list holds the path of the place."""
+    """A folder where `team` was created, and a copy; the user's project list contains the folder's path."""
     place = tmp_path_factory.mktemp("place")
     with pytest.MonkeyPatch.context() as patch:
         use_folders_of_the_user(place, patch)
@@ -27,7 +27,7 @@ def indexed_once(tmp_path_factory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def team(run, indexed_once, monkeypatch) -> Path:
-    """A project `team` that indexes the folder `notes`, which lies elsewhere; the working directory is `notes/deep`."""
+    """A project `team` that indexes the folder `notes` outside it; the working directory is `notes/deep`."""
     place: Path = indexed_once[0]
     shutil.rmtree(place)
     shutil.copytree(indexed_once[1], place)
@@ -42,7 +42,7 @@ def use_folders_of_the_user(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def make(place: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Path:
-    """Make a project beside the folder `notes`, and index that."""
+    """Create a project next to the folder `notes` and index the folder."""
     (place / "notes/deep").mkdir(parents=True, exist_ok=True)
     (place / "notes/page.md").write_text(PAGE)
     root = place / name
@@ -95,7 +95,7 @@ def test_a_checkout_finds_the_project_that_follows_its_remote(run, team, upstrea
 
     assert "pump.py" in found.out
     assert found.err.splitlines() == [f"project {team}, which follows {upstream}"]
-    assert run("index", ".").code == 0  # a work tree is indexed on its own
+    assert run("index", ".").code == 0  # the checkout gets its own project
     assert Path("docindex.toml").exists()
 
 

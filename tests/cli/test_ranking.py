@@ -1,4 +1,4 @@
-"""What comes first, as a user sees it: questions to documents, settings and code, in one source and in several."""
+"""Ranking as users see it: questions about documents, settings and code, in one source and in several."""
 
 import json
 import math
@@ -88,7 +88,7 @@ def indexed_once(tmp_path_factory):
 
 @pytest.fixture
 def two_sources(run_indexed):
-    """The libraries `brine` and `manual`, which say the same of pumps, `manual` oftener."""
+    """The libraries `brine` and `manual`, which both describe pumps, `manual` more often."""
     return run_indexed
 
 

@@ -1,4 +1,4 @@
-"""Whoever may read the index can search it: on a medium that cannot be written, or as another user."""
+"""Read access is enough to search: on read-only media and as another user."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What one command prints, the next one takes."""
+"""The output of one command is valid input for the next."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Git repositories on the command line: commits, URLs, branches, linked work trees."""
+"""Git repositories on the command line: commits, URLs, branches, linked worktrees."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.sources.remotes import serving
 
 @pytest.fixture
 def repository(run, git) -> Path:
-    """A git work tree `service` with two commits, indexed."""
+    """An indexed git repository `service` with two commits."""
     folder = Path("service")
     folder.mkdir()
     git(folder, "init", "-q")

@@ -1,4 +1,4 @@
-"""`docindex search`, `show` and `why`: what they take and print."""
+"""`docindex search`, `show` and `why`: arguments and output."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A machine that shares tables and stores with others: commands answer from what is published for all of them."""
+"""A machine that shares tables and stores: commands answer from the published index."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[s3.S3]:
 
 @pytest.fixture
 def shared(tmp_path: Path, run: Run, server: s3.S3) -> Settings:
-    """The settings of a project whose manual was indexed and published by other machines."""
+    """Settings of a project whose manual was indexed and published by other machines."""
     with (tmp_path / "docindex.toml").open("a") as file:
         file.write(f'[[source]]\nkind = "library"\npath = "manual"\n[storage]\nurl = "{URL}"\n')
     settings = load_settings(tmp_path)
@@ -43,7 +43,7 @@ def shared(tmp_path: Path, run: Run, server: s3.S3) -> Settings:
 
 
 def publish(settings: Settings) -> None:
-    """Do what a worker does, and then the publisher."""
+    """Run the work of a worker, then of the publisher."""
     worker, publisher = (settings.model_copy(update={"home": settings.root / name}) for name in ("worker", "publisher"))
     run = SourceRun(worker, registry.find(settings, KEY), StaticEmbedder)
     base = prepared.pull(open_bucket(URL), run.layout, KEY)

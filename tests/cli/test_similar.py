@@ -1,4 +1,4 @@
-"""`docindex similar`: what resembles an indexed place."""
+"""`docindex similar`: passages that resemble an indexed location."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`docindex status --skipped SOURCE` lists what a source left out, by reason."""
+"""`docindex status --skipped SOURCE` lists the files that a source skipped, by reason."""
 
 import json
 from pathlib import Path

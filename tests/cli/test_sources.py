@@ -1,4 +1,4 @@
-"""`docindex source`: what is declared, chosen and removed."""
+"""`docindex source`: declaring, selecting and removing sources."""
 
 import json
 from pathlib import Path

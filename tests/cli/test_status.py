@@ -1,4 +1,4 @@
-"""`docindex status`: what it tells of sources and runs, and what it does without."""
+"""`docindex status`: its report on sources and runs, and its behavior without any."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def test_status_says_which_run_is_at_work_and_on_what(run_indexed):
     assert work["owner"] == f"run {run['run_id']} of process {os.getpid()}"
     assert work["pid"] == os.getpid()
     stage = work["step"]["stage"]
-    assert stage in {"knowledge_graph", "stores"}  # one beside the other
+    assert stage in {"knowledge_graph", "stores"}  # these stages run in parallel
     since = work["since"][:19].replace("T", " ")
     assert f"library/manual: {work['owner']}, running since {since} (UTC): " in seen[0]
     assert json.loads(run_indexed("status", "--json").out)[0]["work"] is None
@@ -130,7 +130,7 @@ def test_a_process_that_was_killed_is_not_at_work(run_indexed):
         dead = json.loads(run_indexed("status", "--json").out)[0]["work"]
 
     assert alive["pid"] == process.pid
-    assert alive["step"]["stage"] in {"knowledge_graph", "stores"}  # one beside the other
+    assert alive["step"]["stage"] in {"knowledge_graph", "stores"}  # these stages run in parallel
     assert "stores: docindex prune, running since " in shown
     assert dead is None
     assert "running since" not in run_indexed("status").out

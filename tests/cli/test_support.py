@@ -1,4 +1,4 @@
-"""`docindex support` tells what a bug report needs, and no byte of a secret, wherever that lies."""
+"""`docindex support` reports what a bug report needs and never leaks a secret, wherever it is stored."""
 
 import json
 import os
@@ -11,8 +11,8 @@ import pytest
 from docindex_dagster.cli import dagster_runs
 from docindex_dagster.status.source_status import Runs
 
-_SEEN = 8  # bytes of a key that may not occur
-# None has a substring of eight characters in common with what is shown anyway.
+_SEEN = 8  # length in characters of a key fragment that must not occur
+# No key shares an eight-character substring with the regular output.
 KEYS = {
     "a text": "sk-proj-Zq83LxVw71RtYpKmNb42HsDf",
     "a password that is a word": "swordfishmonger",
@@ -31,13 +31,13 @@ KEYS = {
 
 
 def pieces(key: str) -> Iterator[str]:
-    """Every run of eight characters of it."""
+    """Return every eight-character substring of a key."""
     return (key[start : start + _SEEN] for start in range(len(key) - _SEEN + 1))
 
 
 @pytest.fixture
 def planted(run, tmp_path, monkeypatch):
-    """A project with a key at each place, which is indexed, and whose last run failed with one in its message."""
+    """An indexed project with a key in each possible location, and a last run whose error contains one."""
     folder = tmp_path / KEYS["a folder"]
     folder.mkdir()
     (folder / "notes.md").write_text(

@@ -75,7 +75,7 @@ def test_what_a_rollback_took_away_is_counted_when_it_comes_back(run_indexed):
 
 
 def damage_index() -> None:
-    """Empty a file of the published index; hard links of the generation before keep theirs."""
+    """Empty a file of the published index; hard links in the previous generation keep their content."""
     generation = json.loads(Path(".docindex/stores/CURRENT").read_text())
     for file in Path(".docindex/stores/tantivy", generation["tantivy"]).glob("*.fieldnorm"):
         file.unlink()

@@ -1,4 +1,4 @@
-"""`docindex index --wait search`, in processes of its own."""
+"""`docindex index --wait search`, run in subprocesses."""
 
 import json
 import shutil
@@ -16,12 +16,12 @@ from tests.cli.conftest import Run
 CLI = [sys.executable, "-P", "-m", "docindex_dagster.cli"]
 LONGEST_S = 60
 COMMENT = "# which is the next function of those in this file"
-MUCH = 60  # files of twenty functions: the graph does not hold up the publication
+MUCH = 60  # files of twenty functions: the graph does not delay the publication
 
 
 @pytest.fixture
 def code(run) -> Path:
-    """A library that is large enough to be searchable before its graph is there."""
+    """Create a library large enough to be searchable before its graph is ready."""
     folder = Path("code")
     folder.mkdir()
     for file in range(MUCH):

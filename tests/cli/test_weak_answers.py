@@ -1,4 +1,4 @@
-"""A search that finds nothing close says so in one line, and still lists what it found."""
+"""A search without close matches says so in one line and still lists its results."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`docindex search QUERY PATH…` of folders that no project has: an index is made in the cache, and kept up to date."""
+"""`docindex search QUERY PATH…` outside any project: the index is created in the cache and kept up to date."""
 
 import json
 import os
@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "docindex_dagster.cli"]
 
 @pytest.fixture
 def search(run):
-    """Run `docindex search ARGUMENTS`; no project found, and the cache is empty."""
+    """Run `docindex search ARGUMENTS` with no project and an empty cache."""
     return lambda *arguments: run("search", *arguments)
 
 
@@ -262,7 +262,7 @@ def test_ctrl_c_while_indexing_is_a_line_and_the_next_search_finds(search, tmp_p
     assert process.returncode in {
         130,
         -signal.SIGINT,
-    }  # a shell reports both as 130; the second, where Python ends already
+    }  # a shell reports both as 130; the signal means that Python was already exiting
     assert [line for line in reported.splitlines() if not line.startswith("indexing ")] == [
         f"error: indexing {tmp_path / 'manual'} was interrupted; the next search continues from here"
     ]

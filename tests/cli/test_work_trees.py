@@ -1,4 +1,4 @@
-"""In a linked work tree below the project, answers come from that tree, or say that they do not."""
+"""In a linked worktree below the project, answers come from that worktree or say that they do not."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ NAME = "def prime_pump():\n    return {}\n\n\ndef start_{}():\n    return prime_
 
 @pytest.fixture(params=[".claude/worktrees/x", ".worktrees/y", "trees/deep/z", "../beside"])
 def tree(run, tmp_path, git, monkeypatch, request) -> Path:
-    """An indexed repository, and a linked work tree of it that has other text, as the working directory."""
+    """An indexed repository, and a linked worktree with different text as the working directory."""
     shutil.rmtree("manual")
     root = tmp_path / "service"
     (root / "src").mkdir(parents=True)

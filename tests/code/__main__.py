@@ -1,4 +1,4 @@
-"""Writes anew what the fixtures are compared with: `python -m tests.code`."""
+"""Regenerate the expected results of the fixtures: `python -m tests.code`."""
 
 from tests.code.cells import PAGE, with_table
 from tests.code.outlines import LANGUAGES, outline_of, outline_path, rendered

@@ -41,21 +41,21 @@ NO_NOTION = {
     "swift": {"exports"},
     "zig": {"decorators"},
 }
-"""The cells that a language has no notion of. Where each definition says who may use it, there are no exports."""
+"""Cells that do not apply to a language. Languages with access modifiers on each definition have no exports."""
 
 DASH = "\N{EN DASH}"
-"""Stands in the cells that a language has no notion of."""
+"""Marks cells that do not apply to a language."""
 
 _START, _END = "<!-- cells -->\n", "<!-- /cells -->\n"
 
 
 def count(file: str, cell: str) -> int:
-    """How many of the symbols of a fixture fill a cell, or how many imports, exports or calls there are."""
+    """Count the symbols, imports, exports or calls of a fixture for a cell."""
     return CELLS[cell](outline_of(file))
 
 
 def with_table(page: str) -> str:
-    """The page with the table of the present."""
+    """Return the page with the current table."""
     before, rest = page.split(_START)
     return f"{before}{_START}{_table()}{_END}{rest.split(_END)[1]}"
 

@@ -1,6 +1,7 @@
-"""What is read from each fixture, as a text to read beside it: `inventory.py.outline` is that of `inventory.py`.
+"""Text outlines of the parsed fixtures: `inventory.py.outline` belongs to `inventory.py`.
 
-`python -m tests.code` writes all of them anew. Then read what changed beside the fixture, since they say what is right.
+`python -m tests.code` regenerates them all. Then review each change against the fixture: outlines define the expected
+result.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,23 +42,23 @@ _INDENT = 13
 
 
 def read_fixture(file: str) -> bytes:
-    """The source of a fixture."""
+    """Return the source text of a fixture."""
     return (FIXTURES / file).read_bytes()
 
 
 def outline_of(file: str) -> Outline:
-    """What is read from a fixture."""
+    """Parse a fixture and return the result."""
     source = read_fixture(file)
     return extract(parse(source, LANGUAGES[file]), source, LANGUAGES[file])
 
 
 def outline_path(file: str) -> Path:
-    """Where the outline of a fixture lies."""
+    """Return the path of a fixture's outline."""
     return FIXTURES / f"{file}.outline"
 
 
 def rendered(outline: Outline) -> str:
-    """An outline as text: what is of the file, then its symbols, each with the calls that stand in no inner one."""
+    """Format an outline as text: the file's items, then its symbols, each with the calls outside its inner symbols."""
     calls = _calls_by_symbol(outline)
     file = _of_file(outline, calls.get(None, []))
     symbols = (_of_symbol(symbol, calls.get(symbol, [])) for symbol in outline.symbols)
@@ -81,7 +82,7 @@ def _of_symbol(symbol: Symbol, calls: list[str]) -> Iterator[str]:
 
 
 def _listed(title: str, lines: Iterable[str] | None) -> Iterator[str]:
-    """Lines below each other, behind their title."""
+    """Return lines one below the other, after their title."""
     for line in lines or ():
         yield f"{title:{_INDENT}} {line}".rstrip()
         title = ""

@@ -1,4 +1,4 @@
-"""Scripts of SQL in batches: GO of T-SQL, the slash of Oracle, DELIMITER of MySQL."""
+"""SQL scripts in batches: T-SQL's GO, Oracle's slash, MySQL's DELIMITER."""
 
 from textwrap import dedent
 

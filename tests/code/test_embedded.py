@@ -1,4 +1,4 @@
-"""Code in other files is found where it stands: its bytes and lines are those of the file."""
+"""Embedded code has the byte and line positions of its file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How symbols are found, and what becomes of code that is broken or hostile; test_outlines.py has each language."""
+"""Symbol extraction, including broken and hostile code; test_outlines.py covers each language."""
 
 import pytest
 

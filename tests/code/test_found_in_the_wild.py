@@ -1,4 +1,4 @@
-"""What real repositories hold that grammars and queries stumbled over."""
+"""Code from real repositories that grammars and queries got wrong."""
 
 import time
 

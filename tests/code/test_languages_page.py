@@ -11,7 +11,7 @@ FILES = {language: file for file, language in LANGUAGES.items()}
 
 
 def forms() -> list[tuple[str, str, str]]:
-    """The language, the form and the name of each definition in the table of forms."""
+    """Return the language, form and name of each definition in the table of forms."""
     table = PAGE.read_text("utf-8").split("<!-- forms -->\n")[1].split("<!-- /forms -->")[0]
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     return [

@@ -1,4 +1,4 @@
-"""What is read from a fixture of each language: all of it, as its outline says."""
+"""Complete parse results for a fixture of each language match its outline."""
 
 import pytest
 

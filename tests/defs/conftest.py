@@ -1,4 +1,4 @@
-"""A project on disk, and the Dagster runs that index it."""
+"""A project on disk and the Dagster runs that index it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.reader import open_reader
 
 KEY = "library/notes"
-# Writing each event of a run to the console takes as long as the run.
+# Writing each event to the console takes as long as the run itself.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 CONFIG = '[[source]]\nkind = "library"\nname = "notes"\npath = "notes"\n'
 GUIDE = """# Guide
@@ -46,7 +46,7 @@ def total(values: list[float]) -> float:
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a `docindex.toml` and one library, and an instance to run it on."""
+    """A folder with a `docindex.toml` and one library, plus an instance to run it on."""
 
     root: Path
     instance: dg.DagsterInstance
@@ -67,13 +67,13 @@ class Project:
         )
 
     def search(self, query: str) -> list[str]:
-        """Paths of the hits, best first."""
+        """Return the paths of the hits, best first."""
         return [hit.path for hit in search(open_reader(self.layout), query, StaticEmbedder, mode=Mode.BM25)]
 
 
 @contextmanager
 def new_project(root: Path) -> Iterator[Project]:
-    """A library of two files below `root`, with an instance of its own."""
+    """Return a project with a library of two files below `root` and its own instance."""
     (root / "notes").mkdir()
     (root / "docindex.toml").write_text(CONFIG)
     (root / "notes" / "guide.md").write_text(GUIDE)
@@ -90,14 +90,14 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 @pytest.fixture
 def daemon(project):
-    from tests.defs.daemon import Daemon  # which builds on this module
+    from tests.defs.daemon import Daemon  # the daemon module imports this one
 
     return Daemon(project, build_definitions(project.root))
 
 
 @pytest.fixture
 def deployment(tmp_path, monkeypatch):
-    from tests.defs.deployment import new_deployment  # which builds on this module
+    from tests.defs.deployment import new_deployment  # the deployment module imports this one
 
     with new_deployment(tmp_path, monkeypatch) as made:
         yield made
@@ -105,10 +105,10 @@ def deployment(tmp_path, monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch) -> Callable[[float], None]:
-    """Move the time that the sensors see by so many seconds."""
+    """Return a function that advances the sensors' clock by some seconds."""
     now, now_ns, moved = time.time, time.time_ns, [0.0]
     monkeypatch.setattr(time, "time", lambda: now() + moved[0])
-    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + int(moved[0] * 1e9))  # the logs' from Python 3.13 on
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + int(moved[0] * 1e9))  # used by logs from Python 3.13 on
 
     def forward(seconds: float) -> None:
         moved[0] += seconds

@@ -1,4 +1,4 @@
-"""Dagster's daemon as far as the sensors go: ticks on a real instance, and the runs that they ask for."""
+"""Dagster's daemon, reduced to sensors: ticks on a real instance and the runs they request."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ GIT = "git/code"
 
 @dataclass
 class Daemon:
-    """Does what Dagster's daemon does with the sensors: ticks, partitions, events, runs."""
+    """Stand-in for the sensor part of Dagster's daemon: ticks, partitions, events, runs."""
 
     project: Project
     definitions: dg.Definitions
@@ -23,7 +23,7 @@ class Daemon:
     events: list[object] = field(default_factory=list)
 
     def tick(self, name: str) -> dg.SensorResult:
-        """One evaluation of a sensor, and what becomes of it but for its runs."""
+        """Evaluate a sensor once and apply everything it returns except its runs."""
         repository = self.definitions.get_repository_def()
         resources = {"project": ProjectResource(root=str(self.project.root))}
         with dg.build_sensor_context(
@@ -56,11 +56,11 @@ class Daemon:
         return [request for name in SENSORS for request in self.tick(name).run_requests or ()]
 
     def asks_for(self) -> list[str]:
-        """Tick every sensor once: the sources to index, and with a minus those to take out."""
+        """Tick every sensor once and return the sources to index and, prefixed with a minus, those to remove."""
         return [request.partition_key or f"-{request.tags[SOURCE_TAG]}" for request in self.requests()]
 
     def run(self, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
-        """Run what a sensor asked for."""
+        """Run what a sensor requested."""
         job = self.definitions.resolve_job_def(request.job_name or "index_source")
         return job.execute_in_process(
             instance=self.project.instance,
@@ -71,7 +71,7 @@ class Daemon:
         )
 
     def settle(self) -> list[str]:
-        """Tick and run until nothing is asked for; returns what was."""
+        """Tick and run until no sensor requests anything; return what they requested."""
         asked: list[str] = []
         for _ in range(5):
             requests = self.requests()

@@ -1,4 +1,4 @@
-"""A real `dagster dev` on a project, asked over GraphQL like the UI asks."""
+"""A real `dagster dev` for a project, queried over GraphQL as the UI does."""
 
 import json
 import os
@@ -30,7 +30,7 @@ TICKS = """query($sensor: SensorSelector!, $limit: Int) { sensorOrError(sensorSe
 
 
 def wait_for(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
-    """Ask again and again until the answer is true."""
+    """Poll until the result is truthy."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
         if found := condition():
@@ -41,14 +41,14 @@ def wait_for(condition: Callable[[], Any], what: str, patience_s: float = PATIEN
 
 @dataclass
 class DagsterDev:
-    """`dagster dev` in the folder of a project, which gets the project's own instance and workspace files."""
+    """`dagster dev` in a project folder, using the project's own instance and workspace files."""
 
     root: Path
     port: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:
-        """Start it, and wait until the code location is there."""
+        """Start the server and wait until the code location is loaded."""
         for name in ("dagster.yaml", "workspace.yaml"):
             shutil.copy(ROOT / name, self.root)
         with socket.socket() as free:
@@ -56,7 +56,7 @@ class DagsterDev:
             self.port = free.getsockname()[1]
         ours = ("DAGSTER_", "DOCINDEX_")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-        # A copy of the project without an installation of its own runs its own code.
+        # A copy of the project without its own installation runs its own code.
         environment |= {**distant_night(), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "dagster", "dev", "--port", str(self.port), "--host", "127.0.0.1"]
         with (self.root / "dev.log").open("ab") as log:
@@ -66,7 +66,7 @@ class DagsterDev:
         wait_for(self.repositories, "the code location")
 
     def stop(self) -> None:
-        """End it as Ctrl-C does, and whatever is left by force."""
+        """Stop it as Ctrl-C does, then kill whatever is left."""
         if self.process is None:
             return
         os.killpg(self.process.pid, signal.SIGINT)
@@ -77,14 +77,14 @@ class DagsterDev:
         self.process = None
 
     def kill(self) -> None:
-        """Kill it with all its processes, as a power cut would."""
+        """Kill it with all its processes, like a power cut."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process = None
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
-        """The data of a GraphQL answer."""
+        """Return the data of a GraphQL response."""
         body = json.dumps({"query": query, "variables": variables}).encode()
         headers = {"Content-Type": "application/json"}
         call = urllib.request.Request(f"http://127.0.0.1:{self.port}/graphql", body, headers)
@@ -95,7 +95,7 @@ class DagsterDev:
         return data
 
     def repositories(self) -> list[dict[str, Any]]:
-        """The code locations; none while it starts."""
+        """Return the code locations, or an empty list while the server starts."""
         try:
             nodes: list[dict[str, Any]] = self.ask(REPOSITORIES)["repositoriesOrError"].get("nodes", [])
         except (urllib.error.URLError, ConnectionError, TimeoutError):
@@ -104,18 +104,18 @@ class DagsterDev:
 
     @property
     def selector(self) -> dict[str, str]:
-        """What names the code location."""
+        """The GraphQL selector of the code location."""
         (repository,) = self.repositories()
         return {"repositoryName": repository["name"], "repositoryLocationName": repository["location"]["name"]}
 
     def runs(self, key: str | None = None) -> list[dict[str, Any]]:
-        """The runs, of one partition or all, the newest first."""
+        """Return the runs of one partition or of all, newest first."""
         tags = [{"key": "dagster/partition", "value": key}] if key else []
         found = self.ask(RUNS, filter={"tags": tags})["runsOrError"]["results"]
         return [{**run, "tags": {tag["key"]: tag["value"] for tag in run["tags"]}} for run in found]
 
     def ticks(self, sensor: str, limit: int = 50) -> list[dict[str, Any]]:
-        """The ticks of a sensor, the newest first."""
+        """Return the ticks of a sensor, newest first."""
         found = self.ask(TICKS, sensor={**self.selector, "sensorName": sensor}, limit=limit)["sensorOrError"]
         ticks: list[dict[str, Any]] = found["sensorState"]["ticks"]
         return ticks

@@ -1,7 +1,7 @@
-"""Run the tests of the definitions with the lowest and the newest Dagster that `pyproject.toml` allows.
+"""Run the definition tests with the oldest and newest Dagster versions that `pyproject.toml` allows.
 
-Each version is installed into an environment of its own, over the packages of this one. One that is already here is
-left to the usual tests. Run as `python -m tests.defs.dagster_versions`.
+Each version is installed into its own environment, on top of this environment's packages. A version that is already
+installed here is skipped because the regular tests cover it. Run as `python -m tests.defs.dagster_versions`.
 """
 
 import importlib.metadata
@@ -28,12 +28,12 @@ LOWEST = (
     "outcomes",
     "retention",
 )
-# Our own version is behind it by some weeks at most, so just what new versions have broken before.
+# Our version lags the newest by a few weeks at most, so run only the tests that new versions have broken before.
 NEWEST = ("definitions", "internals", "metadata", "retention")
 
 
 def main() -> int:
-    """The exit code of the first version whose tests fail; 0 where all pass."""
+    """Return the exit code of the first version whose tests fail, or 0 if all pass."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     allowed = [Requirement(text) for text in project["dependencies"] if Requirement(text).name.startswith("dagster")]
     lowest = [f"{one.name}=={_lower_bound(one)}" for one in allowed]
@@ -66,7 +66,7 @@ def _test(name: str, requirements: list[str], modules: Sequence[str]) -> int:
 
 
 def _environment(folder: Path, requirements: list[str]) -> Path:
-    """An environment with these packages, and with those of ours where it has none of its own; its interpreter."""
+    """Create an environment with these packages, falling back to ours, and return its interpreter."""
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"

@@ -1,4 +1,4 @@
-"""A deployment of machines that share an object store and Dagster's instance, and nothing else."""
+"""A deployment of machines that share only an object store and Dagster's instance."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ STORAGE = '[storage]\nurl = "s3://bucket/prefix"\n'
 
 @dataclass
 class Deployment:
-    """A project whose machines share nothing but an object store and Dagster's instance."""
+    """A project whose machines share only an object store and Dagster's instance."""
 
     root: Path
     instance: dg.DagsterInstance
@@ -73,7 +73,7 @@ class Deployment:
 
 @contextmanager
 def new_deployment(root: Path, patch: pytest.MonkeyPatch, *, has_files: bool = False) -> Iterator[Deployment]:
-    """A library of one file below `root`, an object store in memory, an instance: in files, where threads use it."""
+    """Return a one-file library below `root`, an in-memory object store, and an instance (file-based for threads)."""
     (root / "docindex.toml").write_text(CONFIG + STORAGE)
     (root / "notes").mkdir()
     (root / "notes" / "guide.md").write_text(GUIDE)

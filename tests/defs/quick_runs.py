@@ -1,4 +1,4 @@
-"""Real runs of milliseconds: they end as asked, under the name and with the tags of those that index a source."""
+"""Real runs that take milliseconds and look like source-indexing runs, with a chosen outcome, name and tags."""
 
 from typing import Any
 
@@ -18,15 +18,15 @@ def quick_run(
     only: bool = False,
     tags: dict[str, str] | None = None,
 ) -> str:
-    """Run a job of one step; the id of its run.
+    """Run a one-step job and return the id of its run.
 
     Args:
         instance: where the run is recorded.
-        failure: the message of an error of ours, or any error; None: the run ends well.
-        key: the source; None: it is about no source.
-        job: its name.
-        only: it looks at some files alone.
-        tags: more tags.
+        failure: the message of a docindex error, or any exception; None: the run succeeds.
+        key: the source; None: the run has no source.
+        job: the job name.
+        only: limits the run to some files.
+        tags: additional tags.
     """
 
     @dg.op(name="discovered_files")
@@ -47,6 +47,6 @@ def quick_run(
 
 
 def waiting_run(instance: dg.DagsterInstance, key: str = KEY) -> str:
-    """A run that has not begun."""
+    """Create a run that has not started."""
     run = dg.DagsterRun("index_source", status=dg.DagsterRunStatus.NOT_STARTED, tags={PARTITION_TAG: key})
     return instance.add_run(run).run_id

@@ -1,4 +1,4 @@
-"""`alert_on_failure`: which failures are posted, how often, and what happens when the webhook does not listen."""
+"""`alert_on_failure`: which failures are posted, how often, and the behavior when the webhook is unreachable."""
 
 import logging
 import sys
@@ -34,7 +34,7 @@ class Sensor:
     cursor: str | None = None
 
     def tick(self) -> str:
-        """One evaluation; what it says that it did. A tick that fails leaves the cursor alone."""
+        """Evaluate the sensor once and return its report. A failed tick leaves the cursor unchanged."""
         resources = {"project": ProjectResource(root=str(self.project.root))}
         repository = build_definitions(self.project.root).get_repository_def()
         with dg.build_sensor_context(
@@ -50,7 +50,7 @@ class Sensor:
 
 @pytest.fixture
 def sensor(project) -> Sensor:
-    """The sensor after its first tick, with which alerts begin."""
+    """The sensor after its first tick, from which alerts start."""
     sensor = Sensor(project)
     sensor.tick()
     return sensor
@@ -58,7 +58,7 @@ def sensor(project) -> Sensor:
 
 @pytest.fixture
 def hook(monkeypatch, request) -> Iterator[Webhook]:
-    """A webhook that the settings name, which answers 200 or as a test asks; nothing waits between two tries."""
+    """A webhook from the settings that answers 200 or as the test specifies; retries do not wait."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(alerts, "_RETRY", Retry(2, first_wait_s=0))
     with listening(getattr(request, "param", ())) as served:
@@ -67,13 +67,13 @@ def hook(monkeypatch, request) -> Iterator[Webhook]:
 
 
 def stages(project: Project) -> list[str | None]:
-    """How far the alerts of the failed runs got, the oldest one first."""
+    """Return the alert stages of the failed runs, oldest first."""
     runs = project.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
     return [run.tags.get(ALERT_TAG) for run in reversed(runs)]
 
 
 def pages(project: Project) -> int:
-    """How often the catalogue was shown."""
+    """Return the number of catalog materializations."""
     records = project.instance.fetch_materializations(dg.AssetKey("index_catalog"), limit=100).records
     return len(records)
 
@@ -136,7 +136,7 @@ def test_a_source_that_keeps_failing_is_reported_less_and_less_often(project, se
 
 
 def repeated(instance: dg.DagsterInstance, run_id: str, failure: str | None, *, hidden: bool = True) -> str:
-    """Re-execute a run as the UI does, with the tags of the first one; some of its ways leave out the hidden ones."""
+    """Re-execute a run as the UI does, with the original tags; some UI paths omit the hidden tags."""
     tags = instance.get_run_by_id(run_id).tags
     return quick_run(
         instance, failure, tags={key: value for key, value in tags.items() if hidden or not key.startswith(".")}
@@ -251,7 +251,7 @@ def test_sources_removals_and_jobs_are_distinguished(project, sensor, hook):
     quick_run(project.instance, "b", key=OTHER)
     quick_run(project.instance, "c", key=None, job="remove_source", tags={SOURCE_TAG: OTHER})
     quick_run(project.instance, "d", key=None, job="__ASSET_JOB")
-    quick_run(project.instance)  # the first works again
+    quick_run(project.instance)  # the first to succeed again
 
     sensor.tick()
 

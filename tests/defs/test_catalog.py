@@ -1,4 +1,4 @@
-"""`index_catalog`, the page that a platform team looks at: what it shows, and what its checks warn of."""
+"""`index_catalog`, the page for platform teams: its contents and the warnings of its checks."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -35,13 +35,13 @@ def report(project: Project) -> None:
 
 
 def shown(project: Project) -> dict[str, Any]:
-    """The values of the newest page."""
+    """Return the values of the newest page."""
     event = project.instance.get_latest_materialization_event(CATALOG)
     return {name: item.value for name, item in event.asset_materialization.metadata.items()}
 
 
 def check(project: Project, name: str) -> dg.AssetCheckEvaluation:
-    """The newest evaluation of a check."""
+    """Return the newest evaluation of a check."""
     (record,) = project.instance.event_log_storage.get_asset_check_execution_history(
         dg.AssetCheckKey(CATALOG, name), limit=1
     )
@@ -49,7 +49,7 @@ def check(project: Project, name: str) -> dg.AssetCheckEvaluation:
 
 
 def needing_attention(project: Project) -> list[tuple[str, str, str]]:
-    """The rows of `attention` on the newest page: source, state and reason."""
+    """Return the rows of `attention` on the newest page: source, state and reason."""
     event = project.instance.get_latest_materialization_event(CATALOG)
     table = event.asset_materialization.metadata["attention"]
     assert isinstance(table, dg.TableMetadataValue)
@@ -57,7 +57,7 @@ def needing_attention(project: Project) -> list[tuple[str, str, str]]:
 
 
 def sources(evaluation: dg.AssetCheckEvaluation) -> dict[str, str]:
-    """What a check says of each source that it warns of."""
+    """Return the check's message for each source it warns about."""
     table = evaluation.metadata["sources"]
     assert isinstance(table, dg.TableMetadataValue)
     return {str(record.data["source"]): str(record.data["reason"]) for record in table.records}
@@ -119,7 +119,7 @@ def test_a_source_that_was_not_checked_for_long_is_a_warning(project):
 
 
 def age(project: Project, run_id: str, hours: float) -> None:
-    """Make a run look older."""
+    """Backdate a run."""
     ended = time.time() - hours * 3600
     storage = project.instance.run_storage
     assert isinstance(storage, SqlRunStorage)

@@ -1,4 +1,4 @@
-"""A change of the model as Dagster sees it: which runs the sensors ask for, and what the catalogue says."""
+"""A model change in Dagster: which runs the sensors request and what the catalog reports."""
 
 import pytest
 
@@ -15,7 +15,7 @@ BOTH = CONFIG + '[[source]]\nkind = "library"\nname = "more"\npath = "more"\n'
 
 @pytest.fixture
 def tiny(daemon, project, monkeypatch) -> TinyEmbedder:
-    """Two sources that were indexed by the default model, and another one that the settings name now."""
+    """Two sources indexed with the default model, and settings that now name another model."""
     (project.root / "more").mkdir()
     (project.root / "more" / "page.md").write_text("# More\n\nThere is more to say.\n")
     declare(project, BOTH)

@@ -1,4 +1,4 @@
-"""Checks of a source: their results belong to it, whatever else is indexed afterwards."""
+"""Source checks: results belong to their source, whatever else is indexed afterwards."""
 
 import dagster as dg
 from dagster._core.event_api import PartitionKeyFilter
@@ -12,7 +12,7 @@ FEW_FALLBACKS = dg.AssetCheckKey(dg.AssetKey("chunks"), "few_fallbacks")
 
 
 def evaluation(project: Project, key: str) -> dg.AssetCheckEvaluation:
-    """The newest result of the check in a partition."""
+    """Return the newest result of the check in a partition."""
     (record,) = project.instance.event_log_storage.get_asset_check_execution_history(
         FEW_FALLBACKS, limit=1, partition_filter=PartitionKeyFilter(key=key)
     )

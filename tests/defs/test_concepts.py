@@ -1,4 +1,4 @@
-"""Concepts by a language model in a Dagster run: what its metadata, checks and log say."""
+"""LLM concepts in a Dagster run: metadata, checks and logs."""
 
 import dagster as dg
 import pytest
@@ -17,7 +17,7 @@ def llm():
 
 @pytest.fixture
 def conceptual(project, llm: LlmServer, monkeypatch):
-    """A project whose concepts an LLM finds."""
+    """A project whose concepts an LLM extracts."""
     monkeypatch.setenv("DOCINDEX_LLM__API_KEY", SECRET)
     of_llm = f'[llm]\nprovider = "openai"\nmodel = "small-1"\nbase_url = "{llm.url}"\nretries = 0\n'
     (project.root / "docindex.toml").write_text(f'{CONFIG}{of_llm}[graph]\nconcepts = "llm"\n')

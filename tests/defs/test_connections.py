@@ -1,4 +1,4 @@
-"""On a database server, a run makes few connections, whoever starts it."""
+"""On a database server, a run opens few connections, whoever starts it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.recording import index_and_record
 
 pytestmark = pytest.mark.scale
 
-_FEW = 200  # without holding any there are over 400; Dagster makes some 90 before it prepares a resource
+_FEW = 200  # over 400 without connection reuse; Dagster opens about 90 before it prepares a resource
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture
 def project(tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project whose runs are recorded in Postgres, and were recorded there before."""
+    """A project that records its runs in Postgres and has done so before."""
     (tmp_path / "docindex.toml").write_text(CONFIG)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "guide.md").write_text(GUIDE)
@@ -44,7 +44,7 @@ def project(tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch)
 
 
 def connections(postgres: Postgres) -> int:
-    """How many were made so far and have ended."""
+    """Return the number of sessions that have ended so far."""
     with psycopg2.connect(postgres.plain_url) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT sum(sessions) FROM pg_stat_database")
         return int(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""Plain `dagster dev` in a project's folder, asked over GraphQL like the UI asks."""
+"""Plain `dagster dev` in a project folder, queried over GraphQL as the UI does."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_a_launched_partition_shows_all_assets_their_metadata_and_passed_checks(
         return found if found in {"SUCCESS", "FAILURE", "CANCELED"} else ""
 
     assert wait_for(status, "the run") == "SUCCESS"
-    # The sensor may have asked for a run, too, before the partition was there.
+    # The sensor may also have requested a run before the partition existed.
     wait_for(lambda: all(run["status"] == "SUCCESS" for run in server.runs()), "all runs")
     nodes = {node["assetKey"]["path"][-1]: node for node in ask(ASSETS, key=KEY)["assetNodes"]}
     partitioned = {name: node for name, node in nodes.items() if node["isMaterializable"] and node["isPartitioned"]}
@@ -80,7 +80,7 @@ def test_a_launched_partition_shows_all_assets_their_metadata_and_passed_checks(
     assert {"sources", "overview"} <= {
         entry["label"] for entry in catalog["assetMaterializations"][0]["metadataEntries"]
     }
-    del nodes["source"]  # its checks are the sensors' matter
+    del nodes["source"]  # the sensors handle its checks
     checks = [check for node in nodes.values() for check in node["assetChecksOrError"].get("checks", [])]
     assert len(checks) == 15
     for check in checks:

@@ -1,4 +1,4 @@
-"""What Dagster shows: a change of the pipeline shows as a change of `asset_graph.json` in the diff."""
+"""Dagster's view of the pipeline: any change appears in the diff of `asset_graph.json`."""
 
 import json
 import math
@@ -54,7 +54,7 @@ def test_everything_that_a_user_sees_is_described():
 
 
 def descriptions() -> Iterator[str]:
-    """Every text that the UI shows of a definition, in one line."""
+    """Return every text that the UI shows for a definition, in one line."""
     definitions = build_definitions(ROOT)
     repository = definitions.get_repository_def()
     graph = definitions.resolve_asset_graph()
@@ -113,7 +113,7 @@ def test_the_sensors_on_sources_seldom_tick_together():
     names = ("sources_changed", "library_files_changed", "git_head_changed")
     intervals = [sensors[name].minimum_interval_seconds or 0 for name in names]
 
-    assert all(math.gcd(one, other) == 5 for one, other in combinations(intervals, 2))  # how often Dagster looks
+    assert all(math.gcd(one, other) == 5 for one, other in combinations(intervals, 2))  # Dagster's polling interval
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A command follows its run also while the Postgres in which Dagster keeps it is restarted."""
+"""A command keeps following its run while Dagster's Postgres restarts."""
 
 import threading
 import time

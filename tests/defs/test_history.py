@@ -1,4 +1,4 @@
-"""The history of a git source, materialised by Dagster."""
+"""The history of a git source, materialized by Dagster."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ GIT = "git/sums"
 
 @pytest.fixture
 def repository(project, git):
-    """The project has a git source as well, with two commits."""
+    """Add a git source with two commits to the project."""
     folder = project.root / "sums"
     folder.mkdir()
     git(folder, "init", "-q")

@@ -1,4 +1,4 @@
-"""Files that nobody wrote on purpose, and files that a user did: a run ends well, and accounts for each of them."""
+"""Malformed and malicious files: a run succeeds and accounts for each of them."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from docindex_dagster.stores.doctor import examine
 from tests.defs.conftest import KEY, Project
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody minds. "
-# Name, content, and the start of the reason for which it is skipped; None where it is to be indexed.
+# Name, content, and the start of the skip reason; None if the file is indexed.
 FILES: list[tuple[bytes, bytes, str | None]] = [
     (b"nul.txt", b"some\0bytes\0" * 20, "binary"),
     (b"latin-1.md", "# Café\n\nGarçon, l'addition s'il vous plaît! Déjà vu.\n".encode("latin-1"), None),

@@ -44,7 +44,7 @@ ASSETS = {
 
 
 class PlantedModel(EmbeddingModel):
-    """A model that gives one vector with a value that is not a number."""
+    """A model that returns one vector containing NaN."""
 
     def load(self) -> "PlantedEmbedder":
         return PlantedEmbedder()
@@ -58,7 +58,7 @@ class PlantedEmbedder(StaticEmbedder):
 
 
 def snapshot(project) -> dict[str, tuple[int, int, int]]:
-    """Every file that the index consists of, with its inode, size and time of change."""
+    """Return the inode, size and modification time of every index file."""
     files = (path for path in project.layout.home.rglob("*") if path.is_file() and path.parent.name != "locks")
     return {str(path): (path.stat().st_ino, path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
@@ -72,7 +72,7 @@ def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
 
 
 def test_the_steps_run_in_the_order_of_the_stages(project):
-    """What a stage begins ahead for a later one has the stages between them to do it in."""
+    """Work that a stage starts ahead for a later one can run during the stages between them."""
     result = project.index()
 
     began = [event.step_key for event in result.all_events if event.event_type_value == "STEP_START"]
@@ -80,7 +80,7 @@ def test_the_steps_run_in_the_order_of_the_stages(project):
 
 
 def test_a_run_reads_the_declared_sources_twice_whatever_the_number_of_its_stages(project, monkeypatch):
-    """At its beginning, and at its end for the catalogue: with thousands of sources each reading counts."""
+    """Once at the start, and once at the end for the catalog: with thousands of sources, each read counts."""
     found: list[Settings] = []
     reading = registry.sources
 
@@ -95,7 +95,7 @@ def test_a_run_reads_the_declared_sources_twice_whatever_the_number_of_its_stage
 
 
 def test_a_run_sees_what_was_declared_since_the_one_before(project):
-    """Also in a process that has loaded the definitions once."""
+    """This includes a process that has already loaded the definitions."""
     job = build_definitions(project.root).resolve_job_def("index_source")
 
     def index(key: str) -> bool:
@@ -114,12 +114,12 @@ def test_a_run_sees_what_was_declared_since_the_one_before(project):
 
 STORES = ("lancedb_table", "tantivy_index", "knowledge_graph")
 TABLES = ("languages", "skip_reasons", "chunk_types", "predicates")
-OF_THE_FILE = {"bytes", "table_rewritten"}  # which Dagster puts last: they are known once the table is written
+OF_THE_FILE = {"bytes", "table_rewritten"}  # Dagster lists them last: they are known once the table is written
 
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory) -> Iterator[dg.ExecuteInProcessResult]:
-    """A run that several tests look at."""
+    """A run that several tests inspect."""
     with new_project(tmp_path_factory.mktemp("indexed")) as project:
         yield project.index()
 
@@ -331,7 +331,7 @@ def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):
 
 @pytest.mark.parametrize("name", ["chunks", "embeddings", "graph_triples"])
 def test_a_table_that_cannot_be_written_fails_the_run_and_nothing_is_published(project, monkeypatch, name):
-    """It is written in a thread, beside the events of its step."""
+    """A thread writes it while the step emits its events."""
     writing = tables.write
 
     def failing(path: Path, table: pa.Table) -> bool:
@@ -349,7 +349,7 @@ def test_a_table_that_cannot_be_written_fails_the_run_and_nothing_is_published(p
 
 
 def test_a_step_that_fails_after_its_work_waits_for_its_table(project, monkeypatch):
-    """The lock of the source guards what is written."""
+    """The source's lock protects the table while it is written."""
     begun, ended = list[str](), list[str]()
     writing = tables.write
 

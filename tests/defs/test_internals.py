@@ -1,4 +1,4 @@
-"""What docindex expects of each private name of Dagster: on an upgrade, these tests fail first and say what to mend."""
+"""Expectations about each private Dagster name: after an upgrade, these tests fail first and show what to fix."""
 
 import ast
 import re
@@ -40,7 +40,7 @@ def recorded(folder: Path) -> Iterator[dg.DagsterInstance]:
 
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory) -> Iterator[dg.DagsterInstance]:
-    """One for all tests that only read it."""
+    """An instance shared by all read-only tests."""
     with recorded(tmp_path_factory.mktemp("dagster")) as opened:
         yield opened
 
@@ -64,7 +64,7 @@ def test_each_name_has_its_reason():
 
 
 def test_names_are_still_private():
-    """One that Dagster publishes has no place here any more."""
+    """A name that Dagster has made public no longer belongs here."""
     assert not [name for name in internals.__all__ if hasattr(dg, name)]
 
 
@@ -87,13 +87,13 @@ def test_tables_have_the_columns_that_retention_reads(table, columns):
 
 
 def test_no_table_refers_to_a_run_or_an_event_that_retention_does_not_know(instance):
-    """A new table of rows by run or event would grow for ever."""
+    """Otherwise a new table with rows per run or event would grow without bound."""
     known = {
         "event_logs",
         "asset_event_tags",
         "asset_check_executions",
-        "asset_keys",  # one row an asset
-        "concurrency_slots",  # freed with those that wait for them, by run
+        "asset_keys",  # one row per asset
+        "concurrency_slots",  # freed per run, together with its pending steps
         "pending_steps",
     }
     with instance.event_log_storage.index_connection() as connection:
@@ -172,7 +172,7 @@ def test_logs_of_a_run_lie_in_a_folder_of_its_name(instance):
 
 
 def test_rows_of_tables_stand_where_erasure_looks(tmp_path):
-    """Erasing rewrites the stored form of events, which Dagster describes nowhere."""
+    """Erasure rewrites the stored form of events, which Dagster does not document."""
     with recorded(tmp_path) as instance:
         events = instance.event_log_storage
         assert isinstance(events, internals.SqliteEventLogStorage)

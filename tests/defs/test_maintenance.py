@@ -1,4 +1,4 @@
-"""The job that maintains the stores, and the sensor that asks for it."""
+"""The store maintenance job and the sensor that requests it."""
 
 import time
 from collections.abc import Iterator

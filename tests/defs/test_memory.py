@@ -1,4 +1,4 @@
-"""The asset `memory` and its sensor, by ticks on a real instance; the runs that they ask for are run."""
+"""The asset `memory` and its sensor: real ticks on a real instance, and the runs they request."""
 
 import shutil
 import zlib
@@ -22,7 +22,7 @@ from tests.defs.test_alerts import Sensor
 
 DOMAIN, OTHER = "memory/main", "project/acme"
 CONFIG = "[memory]\nfold_messages = 3\nper_second = 1000\n"
-WORD = "quixotically"  # in every message, and in nothing else
+WORD = "quixotically"  # appears in every message and nowhere else
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def asked(daemon: Daemon) -> list[tuple[str | None, str]]:
 
 
 def settle(daemon: Daemon) -> list[str | None]:
-    """Tick and run until nothing is asked for; the domains that were."""
+    """Tick and run until nothing is requested; return the requested domains."""
     done: list[str | None] = []
     for _ in range(5):
         requests = tick(daemon)
@@ -158,7 +158,7 @@ class TestAsset:
 
 
 class TestNoWordIsRecorded:
-    """What is forgotten could not be erased from Dagster's record."""
+    """Forgotten text could not be erased from Dagster's event log."""
 
     def recorded(self, project: Project) -> str:
         ids = project.instance.get_run_ids()
@@ -199,7 +199,7 @@ class TestNoWordIsRecorded:
 
 
 class Quoting:
-    """Fails once by quoting, as an extractor of a package may."""
+    """Fails once with a message that quotes the text, as a third-party extractor may."""
 
     def __init__(self) -> None:
         from docindex_dagster.graph.build import build_graph
@@ -267,7 +267,7 @@ class TestSensor:
     def test_a_run_that_changed_nothing_is_not_asked_for_again(self, project, daemon):
         write(project, 3)
         assert len(asked(daemon)) == 1
-        quick_run(project.instance, key=DOMAIN, job="fold_memory")  # it ended well, and folded nothing
+        quick_run(project.instance, key=DOMAIN, job="fold_memory")  # it succeeded but folded nothing
 
         assert asked(daemon) == []
         write(project, 1)
@@ -303,7 +303,7 @@ class TestSensor:
         write(project, 3, OTHER)
         [segment] = domains.home(project.layout, DOMAIN).log.rglob("*.seg")
         newer = bytearray(segment.read_bytes())
-        newer[8:12] = b"\x02\0\0\0"  # the version of its format
+        newer[8:12] = b"\x02\0\0\0"  # the format version
         newer[12:16] = zlib.crc32(bytes(newer[:12])).to_bytes(4, "little")
         segment.write_bytes(newer)
 
@@ -346,7 +346,7 @@ class TestOthers:
         quick_run(project.instance, "full", key=DOMAIN, job="fold_memory")
 
         assert sensor.tick() == "failed runs: 1, messages: 1"
-        assert "`docindex index" not in capfd.readouterr().err  # which knows sources alone
+        assert "`docindex index" not in capfd.readouterr().err  # that command only knows sources
         write(project, 1)
         assert run(project).success
         assert sensor.tick() == "failed runs: 0, messages: 1"

@@ -1,4 +1,4 @@
-"""What assets and checks show: bounded, and in a form that the UI shows without a click."""
+"""Metadata of assets and checks: bounded in size, and readable in the UI without a click."""
 
 import dagster as dg
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""How the runs of sources ended, from real records of runs."""
+"""Outcomes of source runs, read from real run records."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ OTHER = "library/other"
 
 @pytest.fixture
 def instance(tmp_path) -> Iterator[dg.DagsterInstance]:
-    """An instance on files, as a project has it."""
+    """A file-based instance, as a project has it."""
     with dg.DagsterInstance.local_temp(str(tmp_path), overrides={"telemetry": {"enabled": False}}) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""The life of a partition, and repositories with their remotes, as the sensors' own ticks make them."""
+"""The life cycle of partitions and remote repositories, driven by the sensors' own ticks."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ class TestLifeOfAPartition:
         daemon.settle()
         project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
 
-        assert daemon.asks_for() == [f"-{KEY}"]  # and the run was never made
+        assert daemon.asks_for() == [f"-{KEY}"]  # but the run was never created
 
         assert daemon.settle() == [f"-{KEY}"]
 
@@ -111,7 +111,7 @@ class TestLifeOfAPartition:
 
         with dg.DagsterInstance.ephemeral() as fresh:
             other = Daemon(Project(project.root, fresh), daemon.definitions)
-            assert other.settle() == []  # what is published and right costs no run
+            assert other.settle() == []  # published and valid sources cost no run
             assert sorted(fresh.get_dynamic_partitions(SOURCES_NAME)) == [KEY, "library/other"]
 
     def test_each_folder_of_a_folder_is_a_partition(self, daemon, project):
@@ -147,7 +147,7 @@ class TestRepositories:
         self.commit(git, origin, "Two")
         assert daemon.settle() == [GIT]
         git(origin, "checkout", "-qb", "other")
-        daemon.settle()  # the same commit: whether a run follows is of no matter
+        daemon.settle()  # the same commit: a run may or may not follow
         (origin / "page.md").write_text("# Dirty\n\nNot committed yet, and already found.\n")
         assert daemon.settle() == [GIT]
         assert daemon.asks_for() == []

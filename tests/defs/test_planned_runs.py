@@ -1,4 +1,4 @@
-"""Runs that another user planned, such as whoever pushed Dagster's databases with a checkout, do not begin."""
+"""Runs planned by another user, such as the author of a checkout that contains Dagster's databases, do not start."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from tests.defs.conftest import KEY, Project
 
 
 def failure(project: Project, job: str, config: dict[str, Any]) -> str:
-    """Why a run failed."""
+    """Return the reason why a run failed."""
     project.instance.add_dynamic_partitions(SOURCES_NAME, [KEY])
     partition = None if job == REMOVE_SOURCE else KEY
     with pytest.raises(dg.DagsterError) as error:

@@ -1,4 +1,4 @@
-"""`retrieval_quality`: what a night shows of searches, what it warns of, and when it has nothing to do."""
+"""`retrieval_quality`: what the nightly evaluation reports, when it warns, and when it skips."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ TOPICS = (
 
 @pytest.fixture(scope="module")
 def indexed_once(tmp_path_factory) -> Path:
-    """The project of the evaluation's tests, with a file and a commit for each of more than twenty things."""
+    """The project of the evaluation tests, with one file and one commit for each of more than twenty topics."""
     root: Path = tmp_path_factory.mktemp("nights") / "project"
     with pytest.MonkeyPatch.context() as patch:
         git = git_alone(patch)
@@ -44,7 +44,7 @@ def indexed_once(tmp_path_factory) -> Path:
 
 
 def of_topic(topic: str) -> str:
-    """A commit, as `git fast-import` reads it."""
+    """Return a commit in `git fast-import` format."""
     text = f'def tune() -> None:\n    """Tune the {topic} before the concert."""\n'
     subject = f"Tune the {topic} before the concert"
     head = f"commit refs/heads/main\ncommitter Ada <ada@example.com> 1700000000 +0000\ndata {len(subject)}\n{subject}\n"
@@ -53,7 +53,7 @@ def of_topic(topic: str) -> str:
 
 
 class Reversing:
-    """Puts the worst first."""
+    """Reranker that puts the worst passage first."""
 
     candidates = 50
 
@@ -70,7 +70,7 @@ def root(indexed_once, tmp_path) -> Path:
 
 @pytest.fixture
 def night(root):
-    """Run the job of a night; gives the metadata and the check."""
+    """Run the nightly job and return its metadata and check."""
     with dg.DagsterInstance.ephemeral() as instance:
 
         def run() -> tuple[dict[str, dg.MetadataValue], dg.AssetCheckEvaluation]:

@@ -1,4 +1,4 @@
-"""Runs of an instance as jobs, and cancelling them so that no sensor starts them again."""
+"""Recorded runs as jobs, and cancellation that keeps sensors from restarting them."""
 
 import subprocess
 import sys
@@ -61,7 +61,7 @@ def recorded(
     job: str = "index_source",
     by_daemon: bool = False,
 ) -> str:
-    """A run that the record has, though nothing works on it."""
+    """Create a recorded run that no process works on."""
     all_tags = {PARTITION_TAG if job == "index_source" else SOURCE_TAG: key, **(tags or {})}
     origin = RemoteJobOrigin(_REPOSITORY, job) if by_daemon else None
     run = dg.DagsterRun(job, status=status, tags=all_tags, remote_job_origin=origin)
@@ -69,7 +69,7 @@ def recorded(
 
 
 def queued(project: Project, key: str = KEY, tags: Mapping[str, str] | None = None) -> str:
-    """A run that the daemon will start."""
+    """Create a run that the daemon will start."""
     return recorded(project, dg.DagsterRunStatus.QUEUED, tags, key=key, by_daemon=True)
 
 
@@ -90,7 +90,7 @@ class TestShowing:
             ({"dagster/sensor_name": "library_files_changed"}, "sensor"),
             ({"dagster/schedule_name": "nightly_reindex"}, "schedule"),
             ({"dagster/backfill": "abc"}, "backfill"),
-            ({LAUNCHER_TAG: "serve"}, "Dagster UI"),  # it repeats a run of a server, and has its tags
+            ({LAUNCHER_TAG: "serve"}, "Dagster UI"),  # it repeats a server's run and inherits its tags
         ],
     )
     def test_what_asked_the_daemon_for_a_run(self, project, settings, tags, launched_by):
@@ -196,7 +196,7 @@ class TestCancelling:
 
         recorded_runs.cancel(project.instance, load_settings(project.root), run_id)
 
-        clock(400)  # then the remote is asked
+        clock(400)  # late enough for the remote to be queried
         assert daemon.asks_for() == []
         git(upstream, "commit", "-q", "--allow-empty", "-m", "Wanted")
         clock(400)
@@ -231,7 +231,7 @@ class TestCancelling:
 
 
 def tags_of(pid: int, run_id: str) -> dict[str, str]:
-    """The tags that a run in another process has."""
+    """Return the tags of a run in another process."""
     from docindex_dagster.defs import dead_runs
 
     own = process_tags(run_id)

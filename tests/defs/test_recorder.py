@@ -1,4 +1,4 @@
-"""Runs in the journal become runs in Dagster: as if Dagster had done them, and once each."""
+"""Journal runs become Dagster runs: indistinguishable from Dagster's own, and recorded exactly once."""
 
 import os
 import random
@@ -48,7 +48,7 @@ def project(tmp_path, monkeypatch) -> Iterator[Project]:
 
 @pytest.fixture
 def say(capsys) -> Callable[[str], None]:
-    """Print a line past pytest's capturing."""
+    """Print a line in spite of pytest's output capturing."""
 
     def print_line(line: str) -> None:
         with capsys.disabled():
@@ -66,7 +66,7 @@ def index(project: Project, **arguments: Any) -> str:
 
 
 def shown(instance: dg.DagsterInstance, run_id: str) -> tuple[Mapping[str, Any], Mapping[tuple[str, str | None], Any]]:
-    """What the UI shows of a run: the metadata, data version and inputs of each asset, and how checks went."""
+    """Return the UI's view of a run: metadata, data version and inputs of each asset, and check results."""
     assets: dict[str, Any] = {}
     checks: dict[tuple[str, str | None], Any] = {}
     for entry in instance.all_logs(run_id):
@@ -216,7 +216,7 @@ def test_a_laptop_without_dagster_gets_no_instance_before_something_is_recorded(
 
 
 def kill_recorders(project: Project, times: int, number: int, say: Callable[[str], None]) -> None:
-    """Index, and kill the recorder at a random moment, so many times; each run is recorded once in the end."""
+    """Index and kill the recorder at random moments; every run must end up recorded exactly once."""
     chance, expected, killed = random.Random(number), [], 0
     while killed < times:
         (project.notes / "page.md").write_text(f"# Page {killed}\n\nNumber {killed} of many.\n")

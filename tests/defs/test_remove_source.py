@@ -1,4 +1,4 @@
-"""The job `remove_source`: nothing is left behind, and nothing else is touched."""
+"""The job `remove_source` leaves nothing behind and touches nothing else."""
 
 from typer.testing import CliRunner
 
@@ -17,7 +17,7 @@ OTHER = "library/other"
 
 
 def has_links(project: Project) -> bool:
-    """Whether the file of the published links is there, so that a context need not open the graph."""
+    """Return whether the published link file exists, so that a context need not open the graph."""
     generation = read_generation(project.layout)
     return generation is not None and link_files.read(project.layout, generation) is not None
 

@@ -1,4 +1,4 @@
-"""Where machines share the stores, commands ask for runs, and follow them until searches find what they made."""
+"""With shared stores, commands request runs and follow them until searches find the result."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def deployment(tmp_path, monkeypatch):
 
 
 class Machines:
-    """The daemon, a worker and a publisher of a deployment: they do what is asked for, in a thread."""
+    """Run the daemon, a worker and a publisher of a deployment in a thread, serving all requests."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
@@ -61,7 +61,7 @@ class Machines:
 
 
 def index(deployment: Deployment, mode: Mode = "changes") -> RunOutcome:
-    """Ask for a run as `docindex index` does, and follow it."""
+    """Request a run as `docindex index` does, and follow it."""
     settings = load_settings(deployment.root)
     request = dagster_runs.request_index_run(settings, KEY, deployment.instance, mode)
     return dagster_runs.follow_request(settings, request, deployment.instance)

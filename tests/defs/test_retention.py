@@ -1,4 +1,4 @@
-"""A clean-up deletes what is old, with its files, and what the UI says of assets, partitions and checks stays."""
+"""A cleanup deletes old runs with their files and keeps the UI's state of assets, partitions and checks."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def shelf() -> None:
 
 @dg.asset(deps=[shelf])
 def catalog() -> None:
-    """Of all partitions."""
+    """Covers all partitions."""
 
 
 @dg.job
@@ -65,7 +65,7 @@ DEFINITIONS = dg.Definitions(
 
 
 def opened(home: Path, **classes: tuple[str, str, dict[str, str]]) -> dg.DagsterInstance:
-    """A real instance on SQLite, with some of Dagster's classes replaced; each is its module, name and settings."""
+    """Return a real SQLite instance with some Dagster classes replaced, each given as module, name and settings."""
     replaced = {
         what: {"module": module, "class": name, "config": config} for what, (module, name, config) in classes.items()
     }
@@ -73,7 +73,7 @@ def opened(home: Path, **classes: tuple[str, str, dict[str, str]]) -> dg.Dagster
 
 
 def sqlite(home: Path) -> dict[str, tuple[str, str, dict[str, str]]]:
-    """Dagster's own classes, but for logs that nobody reads."""
+    """Return an instance with Dagster's own classes, except for logs that no test reads."""
     history = home / "history"
     return {
         "run_storage": ("dagster._core.storage.runs", "SqliteRunStorage", {"base_dir": str(history)}),
@@ -105,7 +105,7 @@ def instance(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def run(instance: dg.DagsterInstance, partition: str | None, *tags: str, job: str = "index") -> str:
-    """Run a job for a partition; the id of the run."""
+    """Run a job for a partition and return the id of the run."""
     result = DEFINITIONS.resolve_job_def(job).execute_in_process(
         instance=instance, partition_key=partition, tags=dict.fromkeys(tags, "yes"), raise_on_error=False
     )
@@ -113,21 +113,21 @@ def run(instance: dg.DagsterInstance, partition: str | None, *tags: str, job: st
 
 
 def died(instance: dg.DagsterInstance, partition: str) -> str:
-    """A run without assets that failed before its first step; its id."""
+    """Create a run without assets that failed before its first step and return its id."""
     created = instance.create_run_for_job(tidy, tags={"dagster/partition": partition})
     instance.report_run_failed(created)
     return created.run_id
 
 
 def observe(instance: dg.DagsterInstance, partition: str, version: str) -> None:
-    """Tell the version of a source, as a sensor does, without a run."""
+    """Report the version of a source without a run, as a sensor does."""
     instance.report_runless_asset_event(dg.AssetObservation(SOURCE, partition=partition, tags={VERSION: version}))
 
 
 def evaluate(
     instance: dg.DagsterInstance, check: dg.AssetCheckKey, partition: str | None = None, *, passed: bool = True
 ) -> None:
-    """Tell how a check went, without a run. Dagster takes one result a partition, and any number without."""
+    """Report a check result without a run. Dagster accepts one result per partition, and any number without."""
     instance.report_runless_asset_event(
         AssetCheckEvaluation(check.asset_key, check.name, passed=passed, metadata={}, partition=partition)
     )
@@ -142,7 +142,7 @@ def runs_of(instance: dg.DagsterInstance) -> set[str]:
 
 
 def events(instance: dg.DagsterInstance, asset: dg.AssetKey, partition: str) -> list[tuple[int, str]]:
-    """Ids and runs of the materialisations, or else observations, of a partition, newest first."""
+    """Return ids and runs of a partition's materializations or observations, newest first."""
     wanted = dg.AssetRecordsFilter(asset, asset_partitions=[partition])
     records = instance.fetch_materializations(wanted, limit=100).records
     records = records or instance.fetch_observations(wanted, limit=100).records
@@ -155,7 +155,7 @@ def stale_status(instance: dg.DagsterInstance, asset: dg.AssetKey, partition: st
 
 
 def view(instance: dg.DagsterInstance) -> dict[str, Any]:
-    """What the pages of the UI tell of the newest of everything."""
+    """Return what the UI pages show about the newest events."""
     storage = instance.event_log_storage
     keys = [SOURCE, PAGES, SHELF, CATALOG]
     partitions = PARTITIONS.get_partition_keys()
@@ -220,7 +220,7 @@ def test_each_partition_keeps_its_newest_materialisation_and_the_newest_run_of_e
     assert runs_of(instance) == {materialised, failed, other, last}
     assert (done.runs, done.spared) == (2, 4)
     assert [run_id for _, run_id in events(instance, PAGES, "a")] == [materialised]
-    # A run that stays keeps all that it reported.
+    # A run that is kept keeps everything it reported.
     history = instance.event_log_storage.get_asset_check_execution_history(CHECK, limit=10)
     assert [record.run_id for record in history] == [last, materialised]
 
@@ -253,7 +253,7 @@ def test_runs_that_are_not_finished_are_not_touched(instance, home):
     job = DEFINITIONS.resolve_job_def("index")
     finished = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
     unfinished = set()
-    for status in set(dg.DagsterRunStatus) - finished - {dg.DagsterRunStatus.QUEUED}:  # only a daemon can queue one
+    for status in set(dg.DagsterRunStatus) - finished - {dg.DagsterRunStatus.QUEUED}:  # only a daemon can queue a run
         waiting = instance.create_run_for_job(job, status=status, tags={"dagster/partition": "a"})
         instance.report_engine_event("waiting", waiting)
         unfinished.add(waiting.run_id)
@@ -311,14 +311,14 @@ def test_of_events_without_a_run_the_newest_of_each_kind_stay(instance):
     assert len(storage.get_asset_check_execution_history(CHECK, limit=10)) == 3
     assert len(storage.get_event_tags_for_asset(SOURCE)) == 2
     assert done.events == 11
-    # They stand a second time in a database of their own.
+    # A second database holds them too.
     assert len(storage.get_logs_for_run("")) == 7
 
 
 def test_a_check_that_was_planned_and_not_evaluated_does_not_hide_how_it_went_last(instance):
     run(instance, "a", job="read")
     incomplete = run(instance, "a", "incomplete", job="read")
-    # All else that this run is the newest of happens once more.
+    # Repeat every other event for which this run is the newest.
     instance.report_runless_asset_event(dg.AssetMaterialization(PAGES, partition="a"))
     evaluate(instance, dg.AssetCheckKey(SHELF, "dusted"))
     run(instance, None, job="list")
@@ -335,7 +335,7 @@ def test_the_index_of_events_gives_its_space_back(instance, home):
     for _ in range(50):
         long = {"report": "x" * 20_000}
         instance.report_runless_asset_event(dg.AssetObservation(SOURCE, partition="a", metadata=long))
-    instance.event_log_storage.dispose()  # which writes what is in the log of the database into it
+    instance.event_log_storage.dispose()  # this writes the database's log into the database
     index = home / "history" / "runs" / "index.db"
     before = index.stat().st_size
     assert before > 1_000_000
@@ -359,7 +359,7 @@ def test_what_is_up_to_date_is_not_stale_because_its_input_was_observed_again(in
 
 
 def test_no_later_event_gets_the_id_of_a_deleted_one(instance):
-    # The run that ends last started first, so it is the newest of nothing else.
+    # The run that ends last started first, so nothing else about it is the newest.
     first = instance.create_run_for_job(tidy, tags={"dagster/partition": "a"})
     died(instance, "a")
     instance.report_run_failed(first)
@@ -395,7 +395,7 @@ def test_the_runs_of_a_backfill_stay_until_it_is_done(instance):
 
 def test_a_clean_up_goes_on_where_one_was_cut_off(instance, home):
     gone, kept = run(instance, "a"), run(instance, "a")
-    instance.run_storage.delete_run(gone)  # the first thing that it does
+    instance.run_storage.delete_run(gone)  # the first step of a deletion
 
     done = clean_up(instance, now())
 

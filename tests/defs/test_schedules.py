@@ -17,7 +17,7 @@ LONG_AGO_NS = 1_500_000_000_000_000_000
 
 
 def requests_of(project: Project, at: datetime, *present: str) -> list[dg.RunRequest]:
-    """What a tick of the night at `at` asks for on an instance with some partitions."""
+    """Return what a nightly tick at `at` requests on an instance with some partitions."""
     repository = build_definitions(project.root).get_repository_def()
     with dg.instance_for_test() as instance:
         instance.add_dynamic_partitions(SOURCES_NAME, [KEY, *present])

@@ -1,4 +1,4 @@
-"""The sensors on files, driven by their own ticks on a real instance; the runs that they ask for are run."""
+"""The file-watching sensors, driven by their own ticks on a real instance, and the runs they request."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ class TestNewSources:
         assert len(daemon.events) == before
 
     def test_it_is_asked_for_though_its_first_run_was_never_made(self, daemon):
-        assert daemon.asks_for() == [KEY]  # and the daemon died before it made the run
+        assert daemon.asks_for() == [KEY]  # but the daemon died before it created the run
 
         assert daemon.asks_for() == [KEY]
 
@@ -157,7 +157,7 @@ class TestFailures:
         assert delay_s(40) == 6 * 60 * 60
 
     def break_it(self, project: Project) -> Path:
-        """A source whose run fails: it claims to be a repository and is none."""
+        """A source that claims to be a repository and is not, so its run fails."""
         folder = project.root / "code"
         folder.mkdir()
         (folder / "sums.py").write_text("def total(): ...\n")
@@ -273,7 +273,7 @@ def killed_run(
     repeated: str | None = None,
     others: Mapping[str, str] | None = None,
 ) -> dg.DagsterRun:
-    """A run whose process is gone, or one with the tags of such a run that it repeats; some tags may be others."""
+    """Create a run whose process is gone, or one that repeats such a run's tags; `others` override tags."""
     job = build_definitions(project.root).resolve_job_def("index_source")
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()

@@ -1,4 +1,4 @@
-"""Where machines share the stores: runs of sources prepare tables anywhere, one run publishes them."""
+"""Shared stores: any machine prepares the tables of sources, and one run publishes them."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A run of another machine that is gone is known by its lock, in a real Postgres."""
+"""The lock reveals that another machine's run is gone, on a real Postgres."""
 
 import signal
 import subprocess
@@ -22,9 +22,9 @@ from tests.objects.postgres import serving
 
 pytestmark = pytest.mark.scale
 
-BEAT_S = 5.0  # a process that holds a lock is heard of so often
+BEAT_S = 5.0  # heartbeat interval of a process that holds a lock
 
-# A process of another machine that begins a run, and is at it until its input ends; it may begin another one.
+# A process on another machine that starts a run and works on it until its input ends. It may start a second run.
 AT_WORK = """
 import socket, sys
 socket.gethostname = lambda: "elsewhere"
@@ -42,7 +42,7 @@ with dg.DagsterInstance.get() as instance:
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    """Of a project whose stores are shared, and whose runs are in Postgres."""
+    """Settings of a project with shared stores whose runs are in Postgres."""
     (tmp_path / "docindex.toml").write_text(f'{CONFIG}\n[storage]\nurl = "s3://bucket/prefix"\n')
     with serving() as postgres:
         (tmp_path / "dagster.yaml").write_text(
@@ -60,7 +60,7 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
 
 
 def new_run(instance: dg.DagsterInstance, settings: Settings) -> dg.DagsterRun:
-    """A run that a launcher has started."""
+    """Create a run that a launcher has started."""
     job = build_definitions(settings.root).resolve_job_def("index_source")
     run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTING, tags={"dagster/partition": KEY})
     instance.report_dagster_event(dg.DagsterEvent(event_type_value="PIPELINE_START", job_name=run.job_name), run.run_id)
@@ -145,7 +145,7 @@ def postgres_url(instance: dg.DagsterInstance) -> str:
 
 
 def owners_of_locks(instance: dg.DagsterInstance) -> list[str]:
-    """The names of the sessions that hold locks between machines; `is_held` would end those that are silent."""
+    """Return the sessions that hold locks between machines. `is_held` would end the silent ones."""
     url = postgres_url(instance).replace("+psycopg2", "")
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT application_name FROM pg_stat_activity WHERE application_name LIKE 'docindex %'")

@@ -1,4 +1,4 @@
-"""Summaries in a Dagster run: what its metadata, checks and log say, and how they are shown."""
+"""Summaries in a Dagster run: metadata, checks, logs and display."""
 
 import json
 
@@ -85,7 +85,7 @@ def test_a_dead_llm_does_not_make_the_sensors_ask_for_ever(summarised, llm, daem
     assert len(llm.asked) == asked
 
     llm.status = 200
-    assert numbers(summarised.index())["summarised"] == 2  # as the night does
+    assert numbers(summarised.index())["summarised"] == 2  # as the nightly run does
     assert daemon.settle() == []
 
 
@@ -125,7 +125,7 @@ def test_removal_of_a_source_removes_its_summaries(summarised):
 
 @pytest.fixture
 def shown(summarised, monkeypatch, capfd):
-    """What a command prints."""
+    """Return the output of a command."""
     summarised.index()
     monkeypatch.chdir(summarised.root)
 

@@ -1,4 +1,4 @@
-"""Posting to a webhook: tries, what is final, and that nobody learns its URL."""
+"""Posting to a webhook: retries, permanent failures, and keeping its URL secret."""
 
 import logging
 import socket
@@ -22,7 +22,7 @@ def _no_proxy(monkeypatch):
 
 
 def nowhere() -> SecretStr:
-    """The URL of a port at which nobody listens."""
+    """Return the URL of a port on which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return SecretStr(f"http://127.0.0.1:{free.getsockname()[1]}/services/{SECRET}")
@@ -47,7 +47,7 @@ def test_a_server_that_has_the_message_and_does_not_answer_is_not_asked_again(mo
 
 
 def assert_doubled(waits: list[float]) -> None:
-    """Of one and two seconds, each by chance up to half shorter."""
+    """Assert waits of one and two seconds, each randomly shortened by up to half."""
     assert len(waits) == 2
     assert all(bound / 2 <= wait <= bound for wait, bound in zip(waits, (1, 2), strict=True))
 

@@ -1,4 +1,4 @@
-"""Graphs of chunks alone: what their files say is extracted here from the texts that the chunks put end to end are."""
+"""Graphs built from chunks alone: file contents are the chunk texts joined end to end."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from docindex_dagster.graph.source_graph import Graph
 
 
 def references_of(chunks: pa.Table) -> pa.Table:
-    """The references of files, as their stage makes them."""
+    """Extract the references of files, as their stage does."""
     texts: dict[str, str] = {}
     for path, text in zip(chunks["path"].to_pylist(), chunks["text"].to_pylist(), strict=True):
         texts[path] = texts.get(path, "") + text

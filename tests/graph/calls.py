@@ -1,9 +1,9 @@
-"""Small programs with their call graphs, written by hand before any of it was resolved: `tests/fixtures/calls`.
+"""Small programs with call graphs labeled by hand, before any resolver ran: `tests/fixtures/calls`.
 
-A program is a folder `LANGUAGE/NAME` with its sources and `calls.txt`, whose lines are `CALLER -> CALLEE`, both
-`PATH:QUALIFIED.NAME`, with `@LINE` where a name is defined more than once; `PATH:<module>` is the top level of a
-file. `external:NAME` lies outside the program. A line that begins with `~` is neither needed nor wrong. Making an
-object calls its class; a call by an interface calls what the declared type has.
+A program is a folder `LANGUAGE/NAME` with its sources and `calls.txt`, whose lines are `CALLER -> CALLEE`. Both sides
+are `PATH:QUALIFIED.NAME`, with `@LINE` if a name is defined more than once. `PATH:<module>` is the top level of a file,
+and `external:NAME` is outside the program. An edge on a line that starts with `~` is neither required nor wrong.
+Creating an object calls its class; a call through an interface calls the method of the declared type.
 """
 
 import re
@@ -29,9 +29,9 @@ from tests.graph.built import build_graph
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
 _LABELS = "calls.txt"
 _OUTSIDE = ("external", "unresolved")
-# Of languages whose labels leave namespaces out.
+# Languages whose labels omit namespaces.
 _NAMESPACES = (".cpp", ".hpp", ".cc", ".hh", ".cxx", ".hxx", ".h", ".cs", ".php", ".java")
-# Of languages whose labels leave out which type a function is added to, and the names of companions.
+# Languages whose labels omit the receiver types of extension functions and the names of companion objects.
 _LEFT_OUT = (".kt", ".kts")
 _LIKE_ITS_CLASS = re.compile(r"(^|[.])(\w+)[.]\2$")
 _SIZES = ChunkingSettings()
@@ -41,7 +41,7 @@ _OPTIONS = ChunkOptions(
 
 
 class Place(NamedTuple):
-    """A symbol: its path and name, in all ways in which labels write it, and its lines; those of a file are 0."""
+    """A symbol: its path, its name in every form that labels use, and its lines (0 for a file)."""
 
     names: frozenset[str]
     first: int
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An edge that was resolved."""
+    """A resolved edge."""
 
     caller: Place
     callee: Place
@@ -59,7 +59,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found of what is needed, what is wrong, and what is missing."""
+    """Calls found, calls that are wrong, and calls missed."""
 
     found: int
     wrong: tuple[Call, ...]
@@ -67,12 +67,12 @@ class Judgement:
 
     @property
     def needed(self) -> int:
-        """The calls inside the program."""
+        """The number of calls inside the program."""
         return self.found + len(self.missed)
 
 
 def programs(root: Path = PROGRAMS) -> list[Path]:
-    """The folders of all programs in languages whose calls are resolved."""
+    """Return the folders of all programs in languages whose calls are resolved."""
     return sorted(file.parent for file in root.glob(f"*/*/{_LABELS}"))
 
 
@@ -91,7 +91,7 @@ def judge(program: Path) -> Judgement:
 
 
 def resolved_calls(program: Path) -> Iterator[Call]:
-    """The calls that were resolved to something inside a program."""
+    """Return the calls resolved to a symbol inside a program."""
     chunks, graph = built(program)
     nodes = graph.nodes.filter(pc.equal(graph.nodes["type"], "module"))["node"].to_pylist()
     modules = {node.partition("::")[2] for node in nodes}
@@ -105,18 +105,18 @@ def resolved_calls(program: Path) -> Iterator[Call]:
 
 @cache
 def built(program: Path) -> tuple[pa.Table, Graph]:
-    """The chunks of a program, or of all of a language, and their graph."""
+    """Return the chunks of a program, or of all programs in a language, and their graph."""
     chunks = chunks_of(program)
     return chunks, build_graph(chunks)
 
 
 def chunks_of(folder: Path) -> pa.Table:
-    """The chunks of a folder, made in this process."""
+    """Chunk a folder in this process."""
     return cut(folder).rows.sort_by([("path", "ascending"), ("chunk_index", "ascending")])
 
 
 def cut(folder: Path, *, wants_references: bool = False) -> ChunkedFiles:
-    """What a worker makes of the files of a folder."""
+    """Return a worker's result for the files of a folder."""
     source = Source("library/program", "library", "program", folder)
     files = discover(source)
     jobs = [
@@ -140,7 +140,7 @@ def cut(folder: Path, *, wants_references: bool = False) -> ChunkedFiles:
 
 
 def _spans(chunks: pa.Table) -> dict[str, tuple[int, int]]:
-    """The lines of each symbol, by its node."""
+    """Return the lines of each symbol by its node."""
     symbols: dict[str, list[dict[str, int]]] = {}
     for row in chunks.select(["path", "symbols"]).to_pylist():
         symbols.setdefault(row["path"], []).extend(row["symbols"] or ())
@@ -175,7 +175,7 @@ def _is(place: Place, label: str) -> bool:
 
 
 def _plain(label: str) -> str:
-    """A name as all labels write it: a constructor is its class, and JavaScript's detours are left out."""
+    """Normalize a name as labels write it: a constructor is its class, and JavaScript's indirections are omitted."""
     path, _, name = label.rpartition(":")
     name = name.removeprefix("module.").removeprefix("exports.").replace(".prototype", "").replace(".Companion", "")
     name = re.sub(r"\.(?:constructor|__init__|__construct|initialize)$", "", name)
@@ -186,7 +186,7 @@ def _plain(label: str) -> str:
 
 
 def _labels(program: Path) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-    """The calls that are needed, and those that are neither needed nor wrong."""
+    """Return the required calls, and those that are neither required nor wrong."""
     needed: set[tuple[str, str]] = set()
     allowed: set[tuple[str, str]] = set()
     for line in (program / _LABELS).read_text("utf-8").splitlines():

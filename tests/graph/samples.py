@@ -1,4 +1,4 @@
-"""Small sources for the graph: files as chunks, and their graphs opened."""
+"""Small sources for the graph: files as chunks, and their opened graphs."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ Edge = tuple[str, str, str]
 
 
 def chunks_of(files: Mapping[str, str], source: str = KEY, sizes: Sizes | None = None) -> pa.Table:
-    """The `chunks` table of files by their paths."""
+    """Return the `chunks` table of files given by path."""
     options = ChunkOptions(sizes or Sizes(), code_chars=1500)
     cut = []
     for path, text in sorted(files.items()):
@@ -43,7 +43,7 @@ def opened(files: Mapping[str, str], content: Content | None = None) -> OpenGrap
 
 
 def edges(graph: OpenGraph, *predicates: str) -> set[Edge]:
-    """The edges with some predicates, by the names of their ends without the source's."""
+    """Return the edges with the given predicates, as end names without the source prefix."""
     names = [name.removeprefix(f"{KEY}!") for name in graph.ids]
     return {
         (names[row["subject"]], row["predicate"], names[row["object"]])

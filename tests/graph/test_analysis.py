@@ -1,4 +1,4 @@
-"""What a graph is like as a whole."""
+"""Analysis of the graph as a whole."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ def test_nodes_have_the_same_label_where_edges_join_them_in_any_direction(edges)
     assert all(labels[node] == min(part) for part in connected_components(expected) for node in part)
 
 
-# Functions that call each other, themselves, what is imported, and what is nowhere.
+# Functions that call each other, themselves, an imported name and an undefined name.
 SAMPLE = {
     "a.py": "import os\n\n\ndef one():\n    one()\n    two()\n    os.getcwd()\n    nowhere()\n\n\n"
     "def two():\n    one()\n",
@@ -37,7 +37,7 @@ SAMPLE = {
 
 
 def counted(graph: OpenGraph) -> tuple[dict[str, int], list[tuple[str, int]]]:
-    """How many calls reach what, and the hubs, call by call."""
+    """Count calls by kind of target and per hub, call by call."""
     kinds, hubs = Counter[str](), Counter[str]()
     for row in graph.edges.to_pylist():
         if row["predicate"] == "calls":

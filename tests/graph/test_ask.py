@@ -1,4 +1,4 @@
-"""Questions to a graph of a small shop: code of two modules, with tests."""
+"""Queries on the graph of a small shop: two modules of code, with tests."""
 
 import pyarrow as pa
 import pytest
@@ -139,7 +139,7 @@ def test_a_way_between_names_of_several_symbols_is_not_guessed():
 
 
 def test_a_path_goes_by_calls_rather_than_by_what_contains_what():
-    """Both are methods of one class, which is two edges of containment; the calls are three."""
+    """Both are methods of one class, so two containment edges join them; the calls take three."""
     methods = ("a", "b", "c", "d")
     calls = zip(methods, (*methods[1:], None), strict=True)
     code = "class Chain:\n" + "".join(

@@ -1,4 +1,4 @@
-"""A large source: no more units are held than are allowed, and the graph is the same."""
+"""Large sources: memory holds no more units than allowed, and the graph is the same."""
 
 import weakref
 
@@ -15,7 +15,7 @@ from tests.graph.calls import PROGRAMS, chunks_of
 MOST = 40  # statements; the programs have hundreds
 
 
-@pytest.mark.parametrize("module", [build, queries])  # when keys are made, and when names are resolved
+@pytest.mark.parametrize("module", [build, queries])  # key creation and name resolution
 @pytest.mark.parametrize("language", ["python", "cpp", "ruby", "rust", "typescript"])
 def test_the_graph_is_the_same_where_few_units_are_held(language, module, monkeypatch):
     chunks = chunks_of(PROGRAMS / language)

@@ -1,4 +1,4 @@
-"""Calls of hand-labelled programs: few edges are wrong, and most are found, in each language."""
+"""Calls of hand-labeled programs: few edges are wrong, and most are found, in each language."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from tests.graph.calls import PROGRAMS, judge, programs
 
 
 class Shares(NamedTuple):
-    """Of the edges those that are right, and of the labels those that are found, in %."""
+    """Precision over edges and recall over labels, in percent."""
 
     precision: float
     recall: float
@@ -39,7 +39,7 @@ FLOORS = {
     "typescript": Shares(99.0, 95.9),
     "zig": Shares(99.0, 95.9),
 }
-FLOOR = Shares(97.0, 75.0)  # of a language that is not measured yet
+FLOOR = Shares(97.0, 75.0)  # for languages without a measurement
 FLOOR_OF_ALL = Shares(99.5, 93.5)
 BY_LANGUAGE: dict[str, list[Path]] = defaultdict(list)
 for _program in programs():

@@ -1,4 +1,4 @@
-"""What a build makes is freed when it ends, without a search for cycles of objects."""
+"""A build's objects are freed when it ends, without a garbage collection of cycles."""
 
 import gc
 import weakref

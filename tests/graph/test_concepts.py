@@ -1,4 +1,4 @@
-"""Concepts of documents: what the patterns find, what a language model says, and extractors of one's own."""
+"""Concepts in documents: patterns, language models and custom extractors."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -206,12 +206,12 @@ def test_without_code_there_are_files_and_documents():
     assert set(graph.nodes["type"].to_pylist()) == {"file", "section", "concept"}
 
 
-# What is kept
+# Reuse
 
 
 @dataclass
 class Noting:
-    """Finds the first word of each passage, notes what it was asked, and fails on demand."""
+    """Finds the first word of each passage, records its inputs, and fails on demand."""
 
     asked: list[str] = field(default_factory=list)
     fails_at: str = "\0"
@@ -419,7 +419,7 @@ def test_of_a_passage_without_prose_no_model_is_asked():
     assert model.asked == []
 
 
-# Which extractor
+# Extractor selection
 
 
 def test_the_settings_name_the_extractor():
@@ -432,7 +432,7 @@ def test_an_extractor_that_is_not_there_is_reported_with_those_that_are(tmp_path
         check_settings(tmp_path, {"graph": {"concepts": "spacey"}})
 
 
-# The example of the documentation, installed and used
+# The documentation's example, installed and used
 
 
 BROKEN = """
@@ -450,13 +450,13 @@ def fails(settings):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the example is installed, with an extractor that fails, and one that is not there."""
+    """The folder where the example is installed, with an extractor that fails and one that is missing."""
     folder = tmp_path_factory.mktemp("docindex-glossary")
     return install(folder, "how-to/write-a-concept-extractor.md", broken=("fails", "nothing"), code=BROKEN)
 
 
 def nodes_with(extractor: str, folder: Path, site: Path) -> tuple[set[str], str]:
-    """The nodes of the graph of a folder, and what the command line said."""
+    """Return the graph nodes of a folder and the output of the command line."""
     (folder / "bank").mkdir()
     (folder / "bank" / "a.md").write_text("# Payments\n\nThe ledger holds each posting.\n")
     (folder / "docindex.toml").write_text(

@@ -1,4 +1,4 @@
-"""Configurations of imports: one that cannot be read is reported, and one that changes is read again."""
+"""Import configurations: an unreadable one is reported, and a changed one is read again."""
 
 import json
 

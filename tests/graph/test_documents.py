@@ -1,4 +1,4 @@
-"""Links and mentions of documents, and what they lead to when graphs are opened."""
+"""Links and mentions in documents, and their targets when graphs are opened."""
 
 import json
 import time
@@ -117,7 +117,7 @@ def test_a_link_to_nothing_stays_and_says_so():
     assert edge["resolution"] == "unresolved: no such file"
 
 
-# Links of reStructuredText and HTML, whose text does not show them
+# Links in reStructuredText and HTML, whose text does not show them
 
 OTHERS = {
     "docs/b.rst": "B\n=\n\n.. _how it-works:\n.. _how:\n\nHow it works?\n-------------\n\nThus.\n",

@@ -1,4 +1,4 @@
-"""Code in components, pages and notebooks calls, and is called, like any other."""
+"""Code in components, pages and notebooks makes and receives calls like any other."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ def graph_of(folder: Path, files: Mapping[str, str]) -> Graph:
 
 
 def edges(graph: Graph, predicate: str) -> dict[tuple[str, str], int]:
-    """The edges of a predicate, each with its line."""
+    """Return the edges of a predicate, each with its line."""
     rows = graph.triples.select(["subject", "predicate", "object", "line"]).to_pylist()
     return {(row["subject"], row["object"]): row["line"] for row in rows if row["predicate"] == predicate}
 

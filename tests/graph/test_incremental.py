@@ -1,4 +1,4 @@
-"""An edit resolves again what depends on it, and the graph is that of a build from nothing."""
+"""Incremental updates: an edit re-resolves its dependents, and the graph equals a full build."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from tests.graph.calls import PROGRAMS, chunks_of, programs
 
 
 class Edited:
-    """A folder of several programs, and its graph, kept up to date."""
+    """A folder of several programs with its up-to-date graph."""
 
     def __init__(self, folder: Path, names: list[str]) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ def assert_same(graph: Graph, chunks: pa.Table) -> None:
 
 
 def edit(chance: random.Random, edited: Edited) -> str:
-    """One of the things that people do to files."""
+    """Apply a random edit of the kind people make to files."""
     files = edited.files()
     path = chance.choice(files)
     lines = path.read_text("utf-8").split("\n")
@@ -80,7 +80,7 @@ def many() -> int:
 
 
 def assert_defined_once(graph: Graph) -> None:
-    """Each symbol has one edge that says where it is defined."""
+    """Assert that each symbol has exactly one `defines` edge."""
     symbols = graph.nodes.filter(pc.match_substring(graph.nodes["node"], "::"))["node"]
     defined = graph.triples.filter(pc.equal(graph.triples["predicate"], "defines"))["object"]
     assert sorted(defined.to_pylist()) == sorted(symbols.to_pylist())
@@ -126,7 +126,7 @@ def test_a_function_that_gets_another_name_is_resolved_again_where_it_was_called
 
 
 def watched(monkeypatch) -> list[str]:
-    """The paths of the files that are resolved from now on."""
+    """Return a list that collects the paths of files resolved from now on."""
     resolved: list[str] = []
     extract = build._File.extracted
 

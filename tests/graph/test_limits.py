@@ -1,4 +1,4 @@
-"""A file whose names cannot be followed, or take too long, costs its own edges and no other's, and is reported."""
+"""A file whose names cannot be resolved, or take too long, loses only its own edges and is reported."""
 
 import pyarrow.compute as pc
 import pytest
@@ -28,7 +28,7 @@ def calls(graph: Graph) -> set[tuple[str, str]]:
 
 @pytest.fixture
 def bad_raises(monkeypatch):
-    """Following the calls of one file meets an error of ours."""
+    """Make resolving the calls of one file raise an internal error."""
     collect = FileEdges.collect
 
     def fail(edges):
@@ -66,7 +66,7 @@ def test_names_that_take_too_many_steps_cost_the_same_file_its_edges_in_every_bu
 
     assert graph.problems == {"long.py": "limit: resolving names takes more than 100 steps"}
     assert HAS_ITS_EDGES in calls(graph)
-    assert graph.is_settled  # trying again would give the same
+    assert graph.is_settled  # a retry would give the same result
     assert build_graph(chunks, content).triples.equals(graph.triples)
 
 

@@ -1,4 +1,4 @@
-"""The links between chunks are a product of sparse matrices: of what refers to what, and of what is defined where."""
+"""Links between chunks as a product of sparse matrices: references times definitions."""
 
 import numpy as np
 from hypothesis import given
@@ -21,7 +21,7 @@ edges = st.dictionaries(calls | mentions, st.sampled_from([0.25, 1.0]), max_size
 
 
 def linked(found: dict[tuple[str, str, str], float]) -> Links:
-    """The links of functions, each of which is in a chunk of its name."""
+    """Return the links of functions, each in a chunk of its own name."""
     nodes = [Node(name, "function", name, SOURCE, "a.py", name) for name in FUNCTIONS]
     nodes += [Node(name, "concept", name, SOURCE) for name in CONCEPTS]
     triples = [
@@ -33,7 +33,7 @@ def linked(found: dict[tuple[str, str, str], float]) -> Links:
 
 
 def dense(found: Links) -> np.ndarray:
-    """The weights from function to function, in the order of their names."""
+    """Return the weights from function to function, in name order."""
     weights = np.zeros((len(FUNCTIONS), len(FUNCTIONS)))
     chunks = found.chunk_ids.to_pylist()
     for name in chunks:

@@ -1,4 +1,4 @@
-"""What is published of the previous graph while that of new chunks is extracted."""
+"""The part of the previous graph that is published while the graph of new chunks is extracted."""
 
 import random
 from dataclasses import replace
@@ -30,7 +30,7 @@ def complete(graph: Graph, chunks: pa.Table) -> Extraction:
 
 
 def by_path(graph: Graph) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each file."""
+    """Return the rows of each file."""
     found: dict[str, list[dict[str, Any]]] = {}
     for table in (graph.nodes, graph.triples):
         for row in table.to_pylist():
@@ -80,12 +80,12 @@ def test_after_random_edits_it_is_a_consistent_part_of_the_previous_graph(seed: 
     old, part, new = by_path(before.graph), by_path(found.graph), by_path(edited.graph)
     paths = set(chunks["path"].to_pylist())
     assert part.keys() <= paths
-    # Of files that are linked, it is what the previous graph says of them.
+    # For linked files, it repeats the previous graph.
     linked = {path for path in paths & old.keys() if part.get(path) == old[path]}
     assert found.unlinked == len(paths - linked)
     for path, rows in part.items():
         assert without(rows, old[path]) == []
-        # Of those of which the complete graph says the same as the previous one, it is a part of the complete graph.
+        # For files that the complete graph leaves unchanged, it is a subset of the complete graph.
         if new[path] == old[path]:
             assert without(rows, new[path]) == []
 

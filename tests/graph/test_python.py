@@ -1,4 +1,4 @@
-"""What names of Python stand for: modules, imports in functions, fixtures, what decorators make."""
+"""Name resolution in Python: modules, imports in functions, fixtures, decorators."""
 
 from textwrap import dedent
 
@@ -7,7 +7,7 @@ from tests.graph.samples import Edge, chunks_of, edges, graph_of, opened
 
 
 def calls(files: dict[str, str]) -> set[Edge]:
-    """The calls that were resolved to something inside the source."""
+    """Return the calls resolved to a symbol inside the source."""
     found = edges(opened({path: dedent(text) for path, text in files.items()}), "calls")
     return {edge for edge in found if not edge[2].startswith(("external:", "unresolved:"))}
 
@@ -27,7 +27,7 @@ def test_a_package_is_found_in_src_and_not_as_a_file_of_its_name_in_some_folder(
 def test_a_file_in_a_package_is_no_module_of_its_bare_name():
     files = {
         "web/__init__.py": "NAME = 'web'\n",
-        "web/parts/logging.py": "def getLogger(name): ...\n",  # beside an empty __init__.py
+        "web/parts/logging.py": "def getLogger(name): ...\n",  # next to an empty __init__.py
         "web/parts/page.py": "import logging\n\nlogging.getLogger('page')\n",
     }
 

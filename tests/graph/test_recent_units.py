@@ -1,4 +1,4 @@
-"""Units that stay for the next edit: of the same chunks and references, and no more than is allowed."""
+"""The cache of units for the next edit: bounded, and valid only for the same chunks and references."""
 
 import pyarrow as pa
 import pytest

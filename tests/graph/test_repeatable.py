@@ -1,4 +1,4 @@
-"""The same chunks give the same graph, in every process."""
+"""The same chunks give the same graph in every process."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ for folder in sys.argv[1:]:
 
 
 def built(folders: list[str], seed: int) -> str:
-    """What graphs are in a process of its own, whose sets and dictionaries are hashed with a seed."""
+    """Build graphs in a separate process with the given hash seed and return their digests."""
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     command = [sys.executable, "-c", _BUILD, *folders]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
@@ -27,7 +27,7 @@ def built(folders: list[str], seed: int) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> str:
-    """A class whose objects can be called and have other methods that sound like it; namespaces; other names."""
+    """A callable class with similarly named methods, namespaces, and aliases."""
     folder = tmp_path_factory.mktemp("repeatable")
     (folder / "command.py").write_text(
         "class Command:\n"

@@ -1,4 +1,4 @@
-"""Calls that are seen while a program runs, and what the graph has of them."""
+"""Calls observed while a program runs, and their edges in the graph."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ json.dump(recorder.recorded(), sys.stdout)
 
 
 def interpreter() -> str | None:
-    """A Python that has what the recorder needs."""
+    """Return a Python 3.13 or later, which the recorder needs, or None."""
     names = (shutil.which(name) for name in (sys.executable, "python3.13", "python3.14"))
     others = sorted(map(str, Path.home().glob(".pyenv/versions/3.1[3-9]*/bin/python")))
     check = "import sys; raise SystemExit(sys.version_info < (3, 13))"
@@ -45,7 +45,7 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 
 def recorded(root: Path, files: Mapping[str, str]) -> dict[str, Any]:
-    """What is recorded of the package `shop` while `run.py` is imported."""
+    """Record the package `shop` while `run.py` is imported."""
     python = interpreter()
     if python is None:
         pytest.skip("no Python here is 3.13 or later")
@@ -62,7 +62,7 @@ def recorded(root: Path, files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def calls(root: Path, text: str, run: str) -> set[tuple[str, int, tuple[str, ...]]]:
-    """The calls of `shop/a.py`, as caller, line and callees."""
+    """Return the calls of `shop/a.py` as caller, line and callees."""
     found = recorded(root, {"shop/__init__.py": "", "shop/a.py": text, "run.py": f"from shop import a\n{run}\n"})
     return {(one["caller"][1], one["line"], tuple(name for _, name, _ in one["callees"])) for one in found["calls"]}
 

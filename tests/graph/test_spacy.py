@@ -1,4 +1,4 @@
-"""Concepts by spaCy. It needs the extra `nlp`; without it the tests of what is said then still run."""
+"""Concepts from spaCy. Without the extra `nlp`, only the tests of the error messages run."""
 
 import shutil
 from importlib.util import find_spec

@@ -14,7 +14,7 @@ SOURCE = "library/sample"
 
 
 def linked(*triples: Triple) -> Links:
-    """The links of functions that stand in chunks of their names."""
+    """Return the links of functions, each in a chunk of its own name."""
     names = {end for triple in triples for end, kind in ((triple.subject, triple.subject_type),) if kind == "function"}
     names |= {triple.object for triple in triples if triple.object_type == "function"}
     nodes = [Node(name, "function", name, SOURCE, "a.py", f"chunk of {name}") for name in sorted(names)]
@@ -75,7 +75,7 @@ def test_what_nothing_is_known_of_leads_nowhere():
 
 @st.composite
 def matrices(draw) -> np.ndarray:
-    """How strongly each of a few chunks is linked to each: many not at all."""
+    """Link weights between a few chunks, many of them zero."""
     size = draw(st.integers(1, 12))
     strengths = st.sampled_from([0.0, 0.0, 0.5, 1.0])
     weights = np.array(draw(st.lists(strengths, min_size=size**2, max_size=size**2))).reshape(size, size)
@@ -84,12 +84,12 @@ def matrices(draw) -> np.ndarray:
 
 
 def links_in(weights: np.ndarray) -> Links:
-    """Links between chunks whose ids are their numbers."""
+    """Return links between chunks whose ids are their numbers."""
     start, target = np.nonzero(weights)
     return make_links(pa.array([str(number) for number in range(len(weights))]), start, target, weights[start, target])
 
 
-seeds_of_some = st.dictionaries(st.integers(0, 12).map(str), st.floats(0, 10), max_size=5)  # of which not all are there
+seeds_of_some = st.dictionaries(st.integers(0, 12).map(str), st.floats(0, 10), max_size=5)  # some are missing
 
 
 @given(matrices(), seeds_of_some)
@@ -105,7 +105,7 @@ def test_shares_are_parts_of_one_whole_and_stay_near_the_seeds(weights, seeds):
 
 
 def walked_in_full(weights: np.ndarray, seeds: dict[str, float]) -> dict[str, float]:
-    """What a walk over the whole matrix of those that are near gives: the definition, without sparse rows."""
+    """Walk the full matrix of the nearby chunks: the definition, without sparse rows."""
     begun = [int(name) for name in seeds if int(name) < len(weights)]
     if not begun or not sum(seeds.values()):
         return {}

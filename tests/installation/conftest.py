@@ -1,4 +1,4 @@
-"""The archives of this version, and environments in which they are installed: made once, and looked at by the tests."""
+"""The archives of this version and environments that have them installed, built once for all tests."""
 
 import os
 import subprocess
@@ -16,14 +16,14 @@ TOOLS = Path(os.environ.get("DOCINDEX_TEST_DIST_TOOLS", ROOT / ".venv-dist" / "b
 
 
 class Built(NamedTuple):
-    """The two archives."""
+    """The wheel and the sdist."""
 
     wheel: Path
     sdist: Path
 
 
 def build(source: Path, target: Path, *kinds: str) -> None:
-    """Build archives of a folder with what is installed, at a date of its own."""
+    """Build archives of a folder with the installed tools and a fixed date."""
     command: list[str | Path] = [TOOLS / "python", "-m", "build", "--no-isolation", "--outdir", target, *kinds, source]
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"})
 
@@ -51,7 +51,7 @@ def installed(request: pytest.FixtureRequest, built: Built, tmp_path_factory: py
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small repository with code, a page, a PDF and commits that make questions."""
+    """A small repository with code, a page, a PDF, and commits that yield questions."""
     folder = tmp_path_factory.mktemp("cloned") / "shop"
     folder.mkdir()
     _git(folder, "init", "--quiet")

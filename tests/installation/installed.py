@@ -1,4 +1,4 @@
-"""docindex as a user has it: installed from a wheel into an environment of its own, in a folder without a clone."""
+"""docindex as users install it: from a wheel into a separate environment, in a folder without a clone."""
 
 import os
 import signal
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import httpx2 as httpx
 
-LONGEST_S = 180  # for slow machines: a server that takes longer to answer does not start
+LONGEST_S = 180  # timeout for slow machines; a slower server counts as failed
 _STEP_S = 0.2
 
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment with the wheel, and the empty home of a user."""
+    """An environment with the wheel, and a user's empty home."""
 
     environment: Path
     user: Path
@@ -33,7 +33,7 @@ class Installed:
 
     @property
     def variables(self) -> dict[str, str]:
-        """All that the process of a command gets: nothing of the tests' own environment."""
+        """The complete environment of a command's process, free of the tests' own variables."""
         return {
             "PATH": f"{self.environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.user),
@@ -43,7 +43,7 @@ class Installed:
         }
 
     def run(self, folder: Path, *arguments: str, code: int = 0, before: tuple[str, ...] = ()) -> str:
-        """What a command prints; `before` stands in front of it, as `env` would."""
+        """Return the output of a command; `before` is a prefix such as `env`."""
         command = [*before, str(self.docindex), *arguments]
         ended = subprocess.run(
             command, cwd=folder, env=self.variables, capture_output=True, text=True, check=False, timeout=600
@@ -54,7 +54,7 @@ class Installed:
 
     @contextmanager
     def serving(self, folder: Path, path: str, command: str, *options: str) -> Iterator[str]:
-        """The address of `docindex COMMAND`, once it answers there; it is ended as by Ctrl-C."""
+        """Yield the address of `docindex COMMAND` once it answers, then stop the server as Ctrl-C does."""
         port = free_port()
         address = f"http://127.0.0.1:{port}"
         with (folder.parent / f"{command}.log").open("w+") as log:
@@ -93,9 +93,9 @@ def free_port() -> int:
 
 
 def made(environment: Path, python: Path, wheel: Path, tools: Path) -> None:
-    """Make an environment with a wheel and what it needs, from the package index alone."""
+    """Create an environment with a wheel and its dependencies from the package index only."""
     uv = str(tools / "uv")
-    # Elsewhere than in the clone, so that no settings of it are read.
+    # Run outside the clone so that its settings are ignored.
     where = environment.parent
     for command in (
         [uv, "venv", "--quiet", "--python", str(python), str(environment)],

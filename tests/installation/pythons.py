@@ -1,4 +1,4 @@
-"""The Pythons of this machine that the package is for."""
+"""The supported Python interpreters on this machine."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ VERSIONS = ("3.11", "3.12", "3.13")
 
 
 def python(version: str) -> Path | None:
-    """An interpreter of a version, on PATH, of pyenv or of uv; None where there is none that starts."""
+    """Return a working interpreter of a version from PATH, pyenv or uv, or None."""
     return next((file for file in _places(version) if _is_of(file, version)), None)
 
 
@@ -22,7 +22,7 @@ def _places(version: str) -> Iterator[Path]:
 
 
 def _is_of(file: Path, version: str) -> bool:
-    """Whether it starts, and is what it is called: pyenv's stand-ins on PATH may lead nowhere."""
+    """Return whether an interpreter starts with the given version: pyenv's shims on PATH may be dangling."""
     if not os.access(file, os.X_OK):
         return False
     printed = subprocess.run([file, "--version"], capture_output=True, text=True, check=False)

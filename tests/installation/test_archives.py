@@ -1,4 +1,4 @@
-"""The wheel and the sdist are whole, pass the checks of the package index, and hold the same."""
+"""The wheel and the sdist are complete, pass the package index checks, and have the same contents."""
 
 import hashlib
 import subprocess

@@ -1,6 +1,6 @@
-"""Installed from the wheel, each command prints what it is for, with each Python.
+"""Each command of the installed wheel prints its expected output, with each Python.
 
-Those that are here are short; `test_installed` has the others, whose answers take more than a word to judge.
+This module has the quick checks. `test_installed` covers commands whose output takes more than a word to check.
 """
 
 import signal
@@ -19,7 +19,7 @@ from tests.llm.chats import MODEL, OPENAI, serving
 from tests.llm.server import KEY
 
 SCIP = Path(__file__).parents[1] / "fixtures/scip"
-# Command lines that belong together, in order, and what each prints. {shelf} is a folder with a page.
+# Related command lines, in order, with a part of their output. {shelf} is a folder with a page.
 LINES = {
     "a project is begun": (("init {shelf} --dry-run", "would write"),),
     "what is similar": (("similar src/sessions.py", "src/basket.py"),),
@@ -72,11 +72,11 @@ LINES = {
     ),
 }
 ELSEWHERE = {
-    *("ask", "watch"),  # below
+    *("ask", "watch"),  # tested below
     *("index", "search", "status", "show", "why", "log", "doctor", "evaluate", "help", "version", "support"),
     *("init", "serve", "ui", "mcp", "graph callers", "memory ingest", "memory recall"),
 }
-"""What other tests of the wheel run."""
+"""Commands covered by other tests of the wheel."""
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_no_command_is_left_out():
 
 
 def commands() -> list[str]:
-    """All there are; those of groups with the name of the group."""
+    """Return all commands; those of a group include the group name."""
     top = typer.main.get_command(app)
     assert isinstance(top, Commands)
     context = typer.Context(top)

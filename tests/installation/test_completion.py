@@ -1,4 +1,4 @@
-"""bash, zsh and fish themselves complete commands, options, sources, projects and topics, by the script for each."""
+"""Real bash, zsh and fish complete commands, options, sources, projects and topics with their scripts."""
 
 import os
 import pty
@@ -35,7 +35,7 @@ def by_fish(script: Path, line: str, folder: Path, variables: Mapping[str, str])
 
 
 def by_zsh(script: Path, line: str, folder: Path, variables: Mapping[str, str]) -> str:
-    """What an interactive zsh shows once the line was typed, and the tabulator behind it."""
+    """Return what an interactive zsh shows after the line and a Tab."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(folder)

@@ -1,4 +1,4 @@
-"""Installed from the wheel, without a clone, docindex works in an empty folder, with each Python."""
+"""Installed from the wheel, docindex works in an empty folder without a clone, with each Python."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ from tests.installation.conftest import TOOLS
 pytestmark = pytest.mark.dist
 _LOADED = """{ workspaceOrError { ... on Workspace { locationEntries { loadStatus locationOrLoadError {
   __typename ... on RepositoryLocation { repositories { assetNodes { assetKey { path } } } } } } } } }"""
-# What macOS and its Python lack; the folder /proc, which it lacks as well, is hidden.
+# Features missing on macOS and in its Python; the folder /proc, also missing there, is hidden.
 _NOT_ON_MACOS = """
 import os
 for name in (
@@ -35,7 +35,7 @@ if hasattr(os, "process_cpu_count"):
 
 @pytest.fixture(scope="module")
 def project(installed, repository, tmp_path_factory):
-    """A folder with nothing in it, in which the repository was indexed."""
+    """An empty folder in which the repository was indexed."""
     folder = tmp_path_factory.mktemp("empty") / "project"
     folder.mkdir()
     printed = installed.run(folder, "index", str(repository), "--yes")

@@ -1,8 +1,8 @@
-"""A process at work on a log: python -m tests.memory.child WORK HOME [ARGUMENT…].
+"""Child process that works on a log: python -m tests.memory.child WORK HOME [ARGUMENT…].
 
-`write HOME NAME COUNT` prints each text once it is acknowledged. `watch HOME` is given such lines, and answers each by
-`seen` or `missed`. `cut HOME` seals the segments again and again, `fork HOME` writes before and after it forks, and
-`fill HOME BYTES` writes with that limit on the size of its files.
+`write HOME NAME COUNT` prints each text once it is acknowledged. `watch HOME` reads such lines and answers each with
+`seen` or `missed`. `cut HOME` seals the segments in a loop. `fork HOME` writes before and after forking, and
+`fill HOME BYTES` writes with a file size limit of BYTES.
 """
 
 import os
@@ -19,7 +19,7 @@ from docindex_dagster.memory.message import Offsets
 from tests.memory.logs import DOMAIN, message, write
 
 _PIPE_BYTES = 1 << 16
-_PAUSE_S = 0.005  # else those that write would hardly find the lock free
+_PAUSE_S = 0.005  # gives writers a chance to take the lock
 
 
 def _say(line: str) -> None:

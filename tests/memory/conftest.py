@@ -1,4 +1,4 @@
-"""A log of its own for each test."""
+"""A separate log for each test."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Killing processes that work on a domain: python -m tests.memory.killed_folds ROOT SEED KILLS.
+"""Kill processes that work on a domain: python -m tests.memory.killed_folds ROOT SEED KILLS.
 
-They write, fold, erase, forget and roll back. Each turn forks two that work on one domain, and kills them at a
-random moment. What they acknowledged has to be there once, what they forgot not at all; a third process looks. Printed
-is, in JSON, what was cut off how often.
+The processes write, fold, erase, forget and roll back. Each turn forks two of them on one domain and kills them at a
+random moment. A third process checks that each acknowledged message exists once and each forgotten one is gone. The
+module prints, as JSON, how often each operation was interrupted.
 """
 
 import json
@@ -31,19 +31,19 @@ from tests.memory.logs import DOMAIN, message
 from tests.memory.talks import edges_of, home_of, log_of, overlay_of, project, published_edges, traces_of
 
 _LONGEST_TURN_S = 1.2
-_TURNS = 5  # of a domain, until all of it is forgotten: else the log, and with it each turn, grows
-# What each of the two chooses from: one folds what the other writes meanwhile.
+_TURNS = 5  # until all of a domain is forgotten, so that the log and each turn stay small
+# Operations of the two workers: one folds while the other writes.
 _WORK = {
     "a": ("write", "write", "fold", "fold", "erase", "forget", "roll back"),
     "b": (*["write"] * 20, "fold", "forget"),
 }
-_PAUSE_S = 0.01  # after a write: else there would be thousands
+_PAUSE_S = 0.01  # after a write, to avoid thousands of them
 _EMBEDDER = StaticEmbedder()
 
 
 @dataclass(slots=True)
 class _Worker:
-    """A process at work, seen from itself: it says what it begins, and what is acknowledged."""
+    """A worker process, which reports the operations it starts and completes."""
 
     settings: Settings
     name: str
@@ -52,7 +52,7 @@ class _Worker:
     session: int = 0
 
     def work(self) -> None:
-        """Work until it is killed."""
+        """Work until the process is killed."""
         log = log_of(self.settings)
         for number in count():
             step = self.chance.choice(_WORK[self.name[-1]]) if number else "write"
@@ -72,7 +72,7 @@ class _Worker:
             self._say("ended", step, session, text)
 
     def _roll_back(self) -> None:
-        fold(self.settings, DOMAIN, embedder=_EMBEDDER)  # so that there is something to go back from
+        fold(self.settings, DOMAIN, embedder=_EMBEDDER)  # a second generation makes a rollback possible
         home = home_of(self.settings)
         with exclusive(home.publication_lock, self.name, lambda _: None):
             try:
@@ -87,13 +87,13 @@ class _Worker:
 
 @dataclass(slots=True)
 class _Expected:
-    """What has to be there of a domain, by what its processes said."""
+    """Expected contents of a domain, according to its workers."""
 
     there: set[str] = field(default_factory=set)
-    perhaps: set[str] = field(default_factory=set)  # begun, and not acknowledged: written or forgotten
+    perhaps: set[str] = field(default_factory=set)  # started and not acknowledged: may be written or forgotten
 
     def take(self, lines: list[list[str]]) -> str:
-        """Take in what one process said; what it was doing when it was killed."""
+        """Apply one worker's reports and return the operation that was killed."""
         for what, step, session, text in lines:
             of_session = {each for each in self.there if each.startswith(f"{session}-")}
             if (what, step) == ("ended", "write"):
@@ -109,9 +109,9 @@ class _Expected:
 
 
 def _forked(work: Callable[[], None]) -> int:
-    """A process that does some work; it ends with 1 and a trace where that fails."""
+    """Fork a process for some work; on failure it prints a traceback and exits with 1."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # LanceDB says that it begins anew in the child
+        warnings.simplefilter("ignore")  # LanceDB warns that it restarts in the child
         child = os.fork()
     if child == 0:
         try:
@@ -124,14 +124,14 @@ def _forked(work: Callable[[], None]) -> int:
 
 
 def _turn(settings: Settings, chance: random.Random, turn: int, expected: _Expected) -> list[str]:
-    """Let two processes work, and kill them; what they were doing."""
+    """Start two workers, kill them, and return the interrupted operations."""
     running: list[tuple[int, int]] = []
     for name in _WORK:
         reading, writing = os.pipe()
         worker = _Worker(settings, f"{turn}{name}", random.Random(chance.random()), writing)
         running.append((_forked(worker.work), reading))
         os.close(writing)
-    time.sleep(_LONGEST_TURN_S * chance.random() ** 2)  # most of the time is that of folds, so early more often
+    time.sleep(_LONGEST_TURN_S * chance.random() ** 2)  # folds take most of the time, so favor early kills
     cut_off = []
     for child, _ in chance.sample(running, 2):
         os.kill(child, signal.SIGKILL)
@@ -145,7 +145,7 @@ def _turn(settings: Settings, chance: random.Random, turn: int, expected: _Expec
 
 
 def _look(settings: Settings, expected: _Expected, found: int) -> None:
-    """Compare what is there with what should be, in a process of its own, which tells it by a pipe."""
+    """Compare actual and expected contents in a separate process that reports through a pipe."""
     written = overlay_of(settings).messages
     texts = Counter(each.message.text for each in written)
     assert set(texts.values()) <= {1}, "twice"
@@ -156,7 +156,7 @@ def _look(settings: Settings, expected: _Expected, found: int) -> None:
 
 
 def _look_at_the_stores(settings: Settings, expected: _Expected) -> None:
-    """Fold what is left: the stores hold all of it, agree, and are sound; then forget all, and find no trace of it."""
+    """Fold the rest and check the stores, then forget everything and check that no trace is left."""
     fold(settings, DOMAIN, embedder=_EMBEDDER)
     home = home_of(settings)
     assert {each.message.text for each in overlay_of(settings).messages} == expected.there
@@ -172,7 +172,7 @@ def _look_at_the_stores(settings: Settings, expected: _Expected) -> None:
 
 
 def main(root: Path, seed: int, wanted: int) -> None:
-    """Kill until it is enough."""
+    """Kill until enough workers died."""
     settings, chance = project(root), random.Random(seed)
     _EMBEDDER.embed_query("so that no child loads it")
     cut_off: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What tests write into logs, and see in them."""
+"""Helpers to write and read logs in tests."""
 
 from docindex_dagster.memory.log import Log
 from docindex_dagster.memory.message import Message, StoredMessage, compose, current_messages
@@ -11,26 +11,26 @@ def message(text: str, session: str = "s") -> Message:
 
 
 def write(log: Log, *texts: str, session: str = "s") -> None:
-    """Each text as a write of its own."""
+    """Write each text in a separate write."""
     for text in texts:
         log.append([message(text, session)])
 
 
 def another(log: Log) -> Log:
-    """The same log as another process has it."""
+    """Return the same log, opened as another process would."""
     return Log(log.home)
 
 
 def written(log: Log) -> list[StoredMessage]:
-    """The messages that are there, with their repeats."""
+    """Return the stored messages with their repeat counts."""
     return current_messages((), another(log).read().entries)
 
 
 def texts(log: Log) -> list[str]:
-    """The messages that are there."""
+    """Return the stored texts."""
     return [each.message.text for each in written(log)]
 
 
 def files(log: Log) -> bytes:
-    """All bytes that lie in the home of the domain."""
+    """Return all bytes stored in the home of the domain."""
     return b"".join(file.read_bytes() for file in sorted(log.home.home.rglob("*")) if file.is_file())

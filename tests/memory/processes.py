@@ -1,4 +1,4 @@
-"""Processes at work on a log, seen from outside."""
+"""Child processes that work on a log."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def start(work: str, layout: Layout, *arguments: str) -> "subprocess.Popen[str]":
-    """A process of `tests.memory.child`."""
+    """Start a process of `tests.memory.child`."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.memory.child", work, layout.home, *arguments],
         cwd=CHECKOUT,
@@ -21,7 +21,7 @@ def start(work: str, layout: Layout, *arguments: str) -> "subprocess.Popen[str]"
 
 
 def run(work: str, layout: Layout, *arguments: str) -> list[str]:
-    """Let one do its work; the lines that it printed."""
+    """Run a child process and return the lines it printed."""
     process = start(work, layout, *arguments)
     output, _ = process.communicate()
     assert process.returncode == 0
@@ -29,8 +29,8 @@ def run(work: str, layout: Layout, *arguments: str) -> list[str]:
 
 
 def kill(process: "subprocess.Popen[str]") -> list[str]:
-    """Kill it; the lines that it printed, but for those that were read."""
+    """Kill a process and return the printed lines that were not read yet."""
     process.kill()
-    lines = process.stdout.read().splitlines()  # `communicate` would lose what is buffered
+    lines = process.stdout.read().splitlines()  # `communicate` would lose buffered output
     process.communicate()
     return lines

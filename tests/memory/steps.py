@@ -1,7 +1,7 @@
-"""Killing a process at each step of what it does to a log: python -m tests.memory.steps WORK HOME.
+"""Kill a process at each step of its work on a log: python -m tests.memory.steps WORK HOME.
 
-A step is a line of the code that writes logs. For each of them a process is forked that kills itself there, until one
-comes to the end; what is left is looked at by another. Printed is, in JSON, how often what was found.
+A step is a line of the code that writes logs. For each step, a forked process kills itself there, until one reaches the
+end. Another process inspects the result. The module prints, as JSON, how often it found each result.
 """
 
 import json
@@ -25,7 +25,7 @@ _SECRET = "the secret"
 
 
 def _killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Let a process do its work, and kill itself at a step; whether it came so far."""
+    """Fork a process that kills itself at a step of its work; return whether it reached the step."""
     child = os.fork()
     if child == 0:
         left = step
@@ -47,7 +47,7 @@ def _killed_at(step: int, work: Callable[[], object]) -> bool:
 
 
 def _prepared(home: Layout) -> Log:
-    """A log of two segments, one message of which is forgotten; this process goes on to write into the second."""
+    """Return a log of two segments with one forgotten message; this process keeps writing to the second."""
     log = Log(home)
     log.remove(log.cut())
     write(log, "first", _SECRET)
@@ -66,7 +66,7 @@ def _cutting(log: Log) -> str:
 
 def _appending(log: Log) -> str:
     found = ",".join(text for text in texts(log) if text == "new")
-    write(log, "new")  # its client tries again
+    write(log, "new")  # its client retries
     assert texts(log) == ["first", "last", "new"]
     return found or "nothing"
 

@@ -1,4 +1,4 @@
-"""Domains that tests talk to: a project of its own, messages at given times, and all that is left of a text."""
+"""Memory domains for tests: a separate project, messages with given times, and a search for traces of a text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _EMBEDDER = StaticEmbedder()
 
 
 def project(root: Path, **memory: object) -> Settings:
-    """A project with nothing in it."""
+    """An empty project."""
     root.mkdir(parents=True, exist_ok=True)
     lines = (f"{name} = {value!r}".replace("'", '"') for name, value in {"per_second": 10_000, **memory}.items())
     (root / "docindex.toml").write_text("\n".join(["[memory]", *lines]) + "\n")
@@ -42,14 +42,14 @@ def log_of(settings: Settings, domain: str = DOMAIN) -> Log:
 
 
 def overlay_of(settings: Settings, domain: str = DOMAIN) -> Overlay:
-    """The domain as a process sees it that looks for the first time."""
+    """Return the domain as a newly started process sees it."""
     overlay = Overlay(lambda: settings, domain, log_of(settings, domain))
     overlay.refresh()
     return overlay
 
 
 def say(log: Log, text: str, at: int, session: str = "s", role: str = "user") -> str:
-    """Write a message as if at a moment; its id."""
+    """Write a message with the given time and return its id."""
     message = compose(DOMAIN, session, text, role=role)
     log.append([replace(message, at=at)])
     return message.id
@@ -63,7 +63,7 @@ class View:
     searcher: Searcher
 
     def seen(self, queries: Sequence[str]) -> dict[str, Any]:
-        """All of it: messages, rows and ranks."""
+        """Return everything visible: messages, rows and ranks."""
         ranks = {query: self.ranks(query) for query in queries}
         self.overlay.refresh()
         messages = [(each.message, each.repeats) for each in self.overlay.messages]
@@ -80,7 +80,7 @@ def view_of(settings: Settings, domain: str = DOMAIN) -> View:
 
 
 def edges_of(settings: Settings, domain: str = DOMAIN) -> list[tuple[str, str, str]]:
-    """The edges that the published generation of a domain has, and those that a build from nothing gives."""
+    """Return the edges of the published generation of a domain, and those of a build from scratch."""
     found = overlay_of(settings, domain)
     rows = found.rows()
     nothing = Layout(settings.root / "nothing")
@@ -103,7 +103,7 @@ def published_edges(settings: Settings, domain: str = DOMAIN) -> list[tuple[str,
 
 
 def traces_of(home: Layout, texts: Iterable[str]) -> list[str]:
-    """The files that hold one of some texts: as bytes, in Parquet, in any version of a LanceDB table, or in Tantivy."""
+    """Return the files that contain one of some texts: as bytes, in Parquet, in any LanceDB version, or in Tantivy."""
     wanted = [text.encode() for text in texts]
     found = [name for name, content in _contents(home) if any(text in content for text in wanted)]
     return sorted(set(found))

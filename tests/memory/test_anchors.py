@@ -1,4 +1,4 @@
-"""What a text names of the indexed code, and what became of it: real repositories and folders, indexed as users do."""
+"""Anchors from messages to indexed code and their changes: real repositories and folders, indexed as users do."""
 
 import shutil
 import time
@@ -80,13 +80,13 @@ CODE = {
 
 
 def anchors_in(reader: Reader, text: str) -> tuple[Anchor, ...]:
-    """What messages with this text are tied to."""
+    """Return the anchors of messages with this text."""
     return anchors_of(reader, mentions_in(well_formed(text)))
 
 
 @dataclass
 class Plant:
-    """A project of a repository and a folder."""
+    """A project with a repository and a folder."""
 
     root: Path
 
@@ -139,7 +139,7 @@ def untouched(tmp_path_factory) -> Plant:
 
 @pytest.fixture
 def plant(untouched: Plant, tmp_path: Path) -> Plant:
-    """A copy of the indexed project, to be changed."""
+    """A modifiable copy of the indexed project."""
     shutil.copytree(untouched.root, tmp_path / "project", symlinks=True)
     return Plant(tmp_path / "project")
 
@@ -184,15 +184,15 @@ def test_a_text_names_code_as_people_and_programs_write_it(untouched, text, path
     "text",
     [
         "we drain the tank and close the main valve",  # words that happen to be names
-        "`trip`",  # a plain word, and its symbol is in a class
-        "`close`",  # two have it, and each in a class
+        "`trip`",  # a plain word whose symbol is in a class
+        "`close`",  # two symbols match, each in a class
         "close()",
         "main()",  # two files define it
         "__init__.py",
         "test_flow",
-        "valve_opened",  # there is none
+        "valve_opened",  # no such symbol
         "water/pipe.py and/or power/relay.rb",
-        "/usr/lib/python3/setup.py",  # another project's
+        "/usr/lib/python3/setup.py",  # belongs to another project
         "https://example.com/water/pump.py",
         "numpy.drain",
         "",
@@ -238,7 +238,7 @@ MORE_ABOVE = ('"""Pumps."""', '"""Pumps.\n\nAnd more.\n"""')
 OTHER_LINES = ("litres * 2", "litres * 3")
 STATES = [
     ("PumpStation.open_valve", OTHER_LINES, "changed"),
-    ("PumpStation", OTHER_LINES, "changed"),  # they are in one of its methods
+    ("PumpStation", OTHER_LINES, "changed"),  # the change is in one of its methods
     ("PumpStation.open_valve", MORE_ABOVE, "fresh"),
     ("water/pump.py", MORE_ABOVE, "changed"),
     ("drain()", ("def drain():\n    return fill_tank(0)\n", ""), "gone"),

@@ -1,4 +1,4 @@
-"""Domains: their names, their homes."""
+"""Domains: names and homes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What was forgotten is in no file of the domain's home: not as bytes, in no table, in no version of one."""
+"""Forgotten text is in no file of the domain's home: not as bytes, in a table, or in an old table version."""
 
 import orjson
 import pytest
@@ -17,7 +17,7 @@ SECRETS = ("the launch code is 4711-Quetzal", "Quetzal is a Heron of the Night")
 
 @pytest.fixture
 def talk(tmp_path):
-    """A domain with a session that is to be forgotten: a part of it is folded twice, a part lies in the log."""
+    """A domain with a session to forget: part of it was folded twice, and part is still in the log."""
     settings = project(tmp_path / "project")
     log = log_of(settings)
     say(log, "a marmot whistles", 1, "stays")
@@ -218,7 +218,7 @@ def test_where_something_is_left_there_is_no_receipt(talk, of_secret):
     stray.write_text(f"by hand: {of_secret(talk)}")
     log_of(talk).forget("session", "goes")
 
-    for _ in range(2):  # a second fold does not forget what it has to look for
+    for _ in range(2):  # a second fold still looks for the text
         with pytest.raises(ErasureError, match=r"copy\.txt still contains"):
             fold(talk, DOMAIN)
     assert not home_of(talk).receipts.exists()

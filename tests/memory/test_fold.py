@@ -1,4 +1,4 @@
-"""Folding at any moment equals never folding, a rollback loses nothing, and a second fold has nothing to do."""
+"""Folding at any moment equals never folding, a rollback loses nothing, and a second fold does nothing."""
 
 import pytest
 from hypothesis import given, settings

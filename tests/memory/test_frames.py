@@ -1,4 +1,4 @@
-"""Frames: what is damaged is noticed, costs no other frame, and is no write that was merely not complete."""
+"""Frames: damage is detected, affects no other frame, and is not mistaken for an incomplete write."""
 
 import struct
 import zlib
@@ -55,7 +55,7 @@ def test_any_flipped_bit_is_noticed_and_costs_one_frame(payloads, data):
     whole[place] ^= 1 << bit
     try:
         damaged = decode(bytes(whole))
-    except LogError:  # by its header, a later version wrote it
+    except LogError:  # the header looks like a later version
         assert place < len(HEADER)
         return
 
@@ -90,7 +90,7 @@ def test_zeros_at_the_end_are_what_a_power_cut_leaves():
 def test_no_text_imitates_a_frame():
     forged = encode(b'{"message": "forged"}').decode("utf-8", "replace").encode()
     data = bytearray(segment([b"x" + forged + b"y", b"next"]))
-    data[len(HEADER)] ^= 1  # the reader has to look for the next frame within the text
+    data[len(HEADER)] ^= 1  # the reader must find the next frame inside the text
 
     assert payloads_of(bytes(data)) == [b"next"]
 

@@ -1,4 +1,4 @@
-"""A full disk: nothing that did not fit is acknowledged, what was is there, and the log goes on once there is space."""
+"""A full disk: only writes that fit are acknowledged, old messages stay, and writing resumes once there is space."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def log(disk):
 
 
 def refused(log, number):
-    """Whether the disk is full for a message."""
+    """Return whether the disk is too full for a message."""
     try:
         write(log, text(number))
     except FullDiskError as error:

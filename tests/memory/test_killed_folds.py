@@ -1,4 +1,4 @@
-"""Processes that are killed while they write, fold, erase or roll back a domain lose nothing, and double nothing."""
+"""Processes killed while they write, fold, erase or roll back a domain lose and duplicate nothing."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.memory.processes import CHECKOUT
 
 
 def cut_off(root: Path, seed: int, wanted: int) -> "Counter[str]":
-    """What so many processes were doing when they were killed."""
+    """Kill the given number of processes and count the interrupted operations."""
     command = [sys.executable, "-m", "tests.memory.killed_folds", str(root), str(seed), str(wanted)]
     done = subprocess.run(command, cwd=CHECKOUT, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Limits on what agents write."""
+"""Limits on agent writes."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.memory.logs import write
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that advances only when a test says so."""
 
     def __init__(self):
         self.now = 1000.0
@@ -72,7 +72,7 @@ def test_a_domain_has_so_many_bytes_with_all_that_lies_in_it(log, clock):
     limited.admit("x" * 200_000)
     (log.home.stores).mkdir()
     (log.home.stores / "data").write_bytes(bytes(300_000))
-    limited.admit("x" * 200_000)  # what was measured counts for a while
+    limited.admit("x" * 200_000)  # the measured size is cached for a while
     clock.now += 60
 
     with pytest.raises(QuotaError, match="the limit is 1,048,576: forget sessions"):

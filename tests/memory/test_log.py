@@ -1,4 +1,4 @@
-"""A log: what was written is read, once, in its order, and by anybody."""
+"""The log: any process reads each written message once and in order."""
 
 import os
 import shutil
@@ -351,7 +351,7 @@ def test_symbolic_links_are_not_followed(log, layout, tmp_path):
     log.remove(log.cut())
     assert texts(log) == []
     assert texts(elsewhere) == ["foreign"]
-    write(elsewhere, "more")  # the cut has not sealed it
+    write(elsewhere, "more")  # the cut has not sealed its segment
 
 
 @pytest.mark.parametrize("what", ["home", "log"])

@@ -1,4 +1,4 @@
-"""What a program writes and finds: bound to one domain, reading those that it was started with."""
+"""The memory API: writes and reads are limited to one domain and the domains chosen at startup."""
 
 from datetime import UTC, datetime
 

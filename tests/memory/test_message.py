@@ -1,4 +1,4 @@
-"""Messages as they go into a log."""
+"""Messages as stored in a log."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Processes that write, read and cut one log: what one acknowledged, the others see from then on, once."""
+"""Processes that write, read and cut one log: each sees acknowledged messages immediately, exactly once."""
 
 import os
 import random
@@ -22,7 +22,7 @@ _MESSAGES = 100
 
 @pytest.fixture
 def say(capsys):
-    """Print a line although the test succeeds: figures, and how to repeat a run."""
+    """Print a line even if the test passes: figures, and how to repeat a run."""
 
     def write_line(line: str) -> None:
         with capsys.disabled():
@@ -38,7 +38,7 @@ def test_four_write_and_two_read(log, layout):
     def forward(writer: Any) -> None:
         for line in writer.stdout:
             for reader in readers:
-                os.write(reader.stdin.fileno(), line.encode())  # a line is written whole
+                os.write(reader.stdin.fileno(), line.encode())  # writes the complete line
 
     threads = [threading.Thread(target=forward, args=(writer,)) for writer in writers]
     for thread in threads:
@@ -63,7 +63,7 @@ def test_a_cut_loses_nothing_of_processes_that_write_meanwhile(log, layout):
     while any(writer.poll() is None for writer in writers):
         (log if cuts % 2 else another(log)).cut()
         cuts += 1
-        time.sleep(0.005)  # else those that write would hardly find the lock free
+        time.sleep(0.005)  # gives writers a chance to take the lock
     for writer in writers:
         assert len(writer.communicate()[0].split()) == _MESSAGES
 
@@ -80,14 +80,14 @@ def test_a_forked_process_has_a_segment_of_its_own(log, layout):
 
 
 def killed(log: Log, layout: Any, chance: random.Random, number: int) -> tuple[set[str], int]:
-    """Kill writers, and a process that cuts, at any moment; the texts that were acknowledged, and the kills."""
+    """Kill writers and a cutting process at a random moment; return the acknowledged texts and the number of kills."""
     writers = [start("write", layout, f"{number}{name}", "100000") for name in "ab"]
     cutting = [start("cut", layout)] if chance.randrange(2) else []
     acknowledged: set[str] = set()
     for writer in writers:
         acknowledged.add(writer.stdout.readline().strip())
     until = time.monotonic() + chance.uniform(0, 0.1)
-    while (left := until - time.monotonic()) > 0:  # a full pipe would stop them
+    while (left := until - time.monotonic()) > 0:  # a full pipe would block the writers
         outputs: list[Any] = [each.stdout for each in (*writers, *cutting)]
         for ready in select.select(outputs, [], [], left)[0]:
             acknowledged |= {ready.readline().strip()} - {"cut"}
@@ -97,7 +97,7 @@ def killed(log: Log, layout: Any, chance: random.Random, number: int) -> tuple[s
 
 
 def check(log: Log, acknowledged: set[str], where: str) -> None:
-    """All that was acknowledged is there once, and at most one more of each writer."""
+    """Assert that each acknowledged text exists once, plus at most one more per writer."""
     found = written(log)
     counted = Counter(each.message.text for each in found)
     assert acknowledged - counted.keys() == set(), where
@@ -116,7 +116,7 @@ def kills(log: Log, layout: Any, wanted: int, number: int) -> int:
         acknowledged |= more
         done += processes
         check(log, acknowledged, f"seed {number}, turn {turn}")
-        if turn % 5 == 4:  # else the log, and with it each turn, grows
+        if turn % 5 == 4:  # keeps the log, and so each turn, small
             log.remove(log.cut())
             acknowledged = set()
         if done >= wanted:

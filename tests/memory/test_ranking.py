@@ -1,4 +1,4 @@
-"""The ranking of talk: by the words of a chunk and of those around it, whatever the order in which they came."""
+"""Ranking of messages: by the words of a chunk and its neighbors, independent of insertion order."""
 
 import math
 import random
@@ -42,7 +42,7 @@ def found(index: TalkIndex, query: str, **options) -> list[str]:
     return [hit.chunk_id for hit in index.search(query, None, **{"top_k": 10, **options})]
 
 
-# What counts
+# Term counts
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_vectors_of_another_model_are_refused():
 
 
 def bm25(documents: list[dict[str, float]], query: list[str], k1: float, b: float) -> list[float]:
-    """The formula, as in Robertson and Zaragoza (2009), as a share of what endless repeats of the query would have."""
+    """Compute BM25 (Robertson and Zaragoza, 2009) as a share of its limit for endless repeats of the query."""
     average = sum(sum(document.values()) for document in documents) / len(documents)
     scores, most = [0.0] * len(documents), 0.0
     for stem in query:
@@ -247,12 +247,12 @@ def test_filters_change_no_score():
     assert index.search("pump", None, top_k=3, sessions=["t"]) == [scores["c2"]]
 
 
-# Any order
+# Insertion order
 
 
 @st.composite
 def talks(draw: st.DrawFn) -> list[tuple[Utterance, tuple[float, ...]]]:
-    """Chunks with their vectors: some at the same time, some with the same text."""
+    """Generate chunks with vectors, some with equal times or texts."""
     drawn = draw(
         st.lists(
             st.tuples(st.sampled_from("st"), st.integers(0, 5), st.sampled_from(["user", "tool"]), WORDS, SHAPES),

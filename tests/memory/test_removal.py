@@ -1,4 +1,4 @@
-"""Taking what is folded out of a log: none of its bytes stays, whenever the process dies, and nothing else is lost."""
+"""Removing folded messages from a log: none of their bytes stay, even after a crash, and nothing else is lost."""
 
 import json
 import os
@@ -82,7 +82,7 @@ def test_segments_that_are_folded_can_be_removed(log):
 
 def test_a_segment_that_is_folded_in_part_stays(log):
     write(log, "a")
-    folded = Offsets(Segments(log.home).sizes())  # as older versions cut
+    folded = Offsets(Segments(log.home).sizes())  # the cut of older versions
     write(log, "b")
 
     assert log.remove(folded) == []
@@ -101,7 +101,7 @@ def test_a_segment_with_a_torn_end_can_be_removed(log):
 
 
 def killed_at_each_step(work):
-    """How often what was found, in a home in memory where there is such: most of a step is syncing to a disk."""
+    """Count the results per step, in an in-memory home if available, since most of a step is syncing to disk."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as home:
         command = [sys.executable, "-m", "tests.memory.steps", work, home]
         done = subprocess.run(command, cwd=CHECKOUT, check=False, capture_output=True, text=True)
@@ -125,7 +125,7 @@ def test_a_process_that_dies_at_any_step_of_a_removal_leaves_whole_segments():
 def test_what_an_older_version_took_out_is_not_read_and_goes_with_a_removal(log, rubbish):
     write(log, "kept")
     log.close()
-    (log.home.log / "00000000").rename(log.home.log / "00000002")  # as its rewrites counted
+    (log.home.log / "00000000").rename(log.home.log / "00000002")  # the numbering of rewrites in older versions
     left = log.home.log / rubbish
     left.mkdir()
     [file] = (log.home.log / "00000002").iterdir()

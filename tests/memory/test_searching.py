@@ -1,4 +1,4 @@
-"""The search of a domain while the model, the chunker or another process gets in between."""
+"""Searching a domain while the model, the chunker or another process interferes."""
 
 import threading
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from tests.memory.talks import log_of, overlay_of, project, say
 
 @dataclass
 class Model:
-    """A static model that fails, waits or has fewer values as a test wants."""
+    """A static model that fails, blocks or returns fewer values on demand."""
 
     name: str = "model/a/256"
     dimension: int = 256

@@ -1,1 +1,1 @@
-"""Which files a source has, as specifications."""
+"""Specifications of which files belong to a source."""

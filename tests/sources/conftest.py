@@ -1,4 +1,4 @@
-"""Real folders and real git repositories to discover."""
+"""Real folders and git repositories for discovery."""
 
 import os
 import subprocess
@@ -23,13 +23,13 @@ def _no_settings_of_the_user(monkeypatch):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A folder on disk that is a source."""
+    """A source folder on disk."""
 
     root: Path
     kind: Literal["library", "git"] = "library"
 
     def write(self, path: str | bytes, text: str | bytes = "text\n", *, mtime_ns: int = LONG_AGO_NS) -> Path:
-        """Write a file and its folders; its time stamp is long ago, so that it counts as settled."""
+        """Write a file and its parent folders, with an old timestamp so that it counts as settled."""
         place = self.root / os.fsdecode(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -44,11 +44,11 @@ class Tree:
         return Source(key=f"{self.kind}/demo", kind=self.kind, name="demo", path=self.root, **settings)
 
     def discover(self, previous: pa.Table | None = None, **settings: Any) -> dict[str, dict[str, Any]]:
-        """The rows by path."""
+        """Return the discovered rows by path."""
         return rows(discover(self.source(**settings), previous))
 
     def reasons(self, **settings: Any) -> dict[str, str | None]:
-        """Why each path is skipped."""
+        """Return the skip reason of each skipped path."""
         return {path: row["skipped_reason"] for path, row in self.discover(**settings).items()}
 
     def indexed(self, **settings: Any) -> set[str]:
@@ -61,14 +61,14 @@ class Tree:
         return subprocess.run(command, check=True, capture_output=True, text=True, errors="replace").stdout.strip()
 
     def commit(self, message: str = "change") -> str:
-        """Commit everything; the id of the commit."""
+        """Commit everything and return the commit id."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         return self.git("rev-parse", "HEAD")
 
 
 def rows(table: pa.Table) -> dict[str, dict[str, Any]]:
-    """The rows of a table by path."""
+    """Return the rows of a table by path."""
     return {row["path"]: row for row in table.to_pylist()}
 
 

@@ -1,4 +1,4 @@
-"""Repositories elsewhere: made with git, served by git's own HTTP server on the loopback device."""
+"""Remote repositories: created with git and served by git's own HTTP server on the loopback interface."""
 
 import base64
 import os
@@ -24,10 +24,10 @@ _PASSED_ON = {
 
 @dataclass(slots=True)
 class Server:
-    """What a server was asked for, and whom it answers."""
+    """The requests that a server received, and its access control."""
 
     url: str = ""
-    password: str | None = None  # of the user `ada`; None: everybody is answered
+    password: str | None = None  # of the user `ada`; None: no authentication
     requests: list[str] = field(default_factory=list)
 
     def _admits(self, authorization: str | None) -> bool:
@@ -37,7 +37,7 @@ class Server:
 
 @contextmanager
 def serving(folder: Path, password: str | None = None) -> Iterator[Server]:
-    """Serve the repositories in a folder by `git http-backend`."""
+    """Serve the repositories in a folder with `git http-backend`."""
     server = Server(password=password)
 
     class Handler(loopback.Handler):
@@ -79,7 +79,7 @@ def serving(folder: Path, password: str | None = None) -> Iterator[Server]:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A source that follows a repository, in a home of its own."""
+    """A source that follows a repository, in a separate home."""
 
     home: Path
     url: str
@@ -103,7 +103,7 @@ class Followed:
         return replace(self, ref=ref, label=f"@{ref}" if ref else "")
 
     def update(self, history: int = 0) -> dict[str, str]:
-        """Bring it up to date; the texts of its files by path."""
+        """Update the checkout and return the texts of its files by path."""
         clone.update(self.source, self.layout, history=history, report=self.reports.append)
         return self.files
 

@@ -1,4 +1,4 @@
-"""Whatever happened in a repository since the table before, an incremental discovery equals one from nothing."""
+"""Incremental discovery equals discovery from scratch, whatever happened in the repository."""
 
 import os
 import shutil
@@ -181,7 +181,7 @@ def a_link_whose_target_appears(tree):
 
 
 @step
-def a_file_that_cannot_be_read(tree):  # but by root, to whom it is like any other
+def a_file_that_cannot_be_read(tree):  # except by root, who sees an ordinary file
     (tree.root / "src/a.py").chmod(0)
 
 
@@ -219,7 +219,7 @@ def nothing(tree):
 
 @pytest.fixture
 def tree(repository: Tree) -> Tree:
-    """A repository with two branches and with files of every standing."""
+    """A repository with two branches and files in every git state."""
     repository.write("src/a.py", "a = 1\n")
     repository.write("edited.md", "# Edited\n")
     repository.write("deleted.md", "# Deleted\n")
@@ -242,7 +242,7 @@ def tree(repository: Tree) -> Tree:
 
 
 def content(table: pa.Table) -> list[dict[str, Any]]:
-    """All but what only saves work."""
+    """Return the rows without the column that only saves work."""
     rows: list[dict[str, Any]] = table.drop_columns(["mtime_ns"]).to_pylist()
     return rows
 
@@ -269,7 +269,7 @@ def test_what_happened_can_be_undone(tree, happened):
         ("sparse-checkout", "disable"),
         ("reset", "--quiet", "--hard", branch),
     ):
-        with suppress(subprocess.CalledProcessError):  # where there is nothing to undo
+        with suppress(subprocess.CalledProcessError):  # there may be nothing to undo
             tree.git(*undone)
 
     assert content(discover(tree.source(), before)) == content(discover(tree.source()))
@@ -279,7 +279,7 @@ def test_only_what_may_have_changed_is_looked_at(tree, monkeypatch):
     tree.git("reset", "--quiet", "--hard")
     (tree.root / "untracked.md").unlink()
     shutil.rmtree(tree.root / "env")
-    time.sleep(0.05)  # what was written a moment before a discovery is looked at again by the next
+    time.sleep(0.05)  # the next discovery rereads files written just before this one
     before = discover(tree.source())
     tree.write("src/new.py", "new = 1\n")
     looked_at: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Following repositories elsewhere: whatever happens to a branch there, the checkout is what the remote has now."""
+"""Following remote repositories: whatever happens to a branch, the checkout matches the remote."""
 
 import stat
 import subprocess
@@ -21,7 +21,7 @@ MAIN = "refs/heads/main"
 
 @pytest.fixture
 def upstream(repository: Tree) -> Tree:
-    """A repository with two commits on `main`, a branch and a tag, that serves what clones ask for."""
+    """A repository with two commits on `main`, a branch and a tag, whose server supports partial clones."""
     repository.git("config", "uploadpack.allowFilter", "true")
     repository.write("a.md", "one\n")
     repository.commit("first")
@@ -35,14 +35,14 @@ def upstream(repository: Tree) -> Tree:
 
 @pytest.fixture(params=["file", "path", "http", "ssh"])
 def followed(request, upstream, tmp_path, monkeypatch) -> Iterator[Followed]:
-    """The upstream repository, by each way to reach it."""
+    """The upstream repository, reached in each supported way."""
     home, root = tmp_path / "home", upstream.root
     if request.param == "http":
         with serving(tmp_path) as server:
             yield Followed(home, f"{server.url}/repository")
         return
     if request.param == "ssh":
-        local = tmp_path / "local-ssh"  # runs here what ssh would run there
+        local = tmp_path / "local-ssh"  # runs ssh's remote command locally
         local.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
         local.chmod(0o755)
         monkeypatch.setenv("GIT_SSH_COMMAND", str(local))
@@ -182,7 +182,7 @@ def test_a_remote_that_lost_objects_is_not_cloned_again_and_again(tmp_path, upst
 
 
 def test_a_clone_of_a_path_borrows_nothing(tmp_path, upstream):
-    """Not even from a repository that itself borrows its objects."""
+    """This includes a repository that itself borrows objects."""
     subprocess.run(["git", "clone", "--quiet", "--shared", upstream.root, tmp_path / "sharing"], check=True)
     followed = Followed(tmp_path / "home", str(tmp_path / "sharing"))
     followed.update()
@@ -214,7 +214,7 @@ def test_contents_of_old_commits_are_left_out_until_history_needs_them_and_then_
         followed.update(history=3)
 
         assert len(missing(followed)) == 3
-        # One to see what is new, one for the contents; each asks for what the server can do first.
+        # One fetch for new commits and one for contents, each after a capability request.
         assert len(server.requests) - before <= 5
     found = read_commits(followed.source, followed.head, None, 3)
     assert [row["insertions"] for row in found.to_pylist()] == [54, 53, 52]
@@ -234,7 +234,7 @@ def test_a_server_that_leaves_nothing_out_gives_everything(tmp_path, upstream):
 
 
 def test_discovery_and_the_fingerprint_read_a_checkout_like_any_work_tree(followed, upstream):
-    assert fingerprint(followed.source) == fingerprint(followed.source)  # before there is a checkout
+    assert fingerprint(followed.source) == fingerprint(followed.source)  # before the checkout exists
     before = fingerprint(followed.source)
     followed.update()
     after = fingerprint(followed.source)

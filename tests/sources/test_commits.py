@@ -29,7 +29,7 @@ def read(tree: Tree, previous: pa.Table | None = None, limit: int = 500) -> pa.T
 
 
 def first(tree: Tree) -> dict[str, Any]:
-    """The newest commit."""
+    """Return the newest commit."""
     row: dict[str, Any] = read(tree, limit=1).to_pylist()[0]
     return row
 
@@ -44,7 +44,7 @@ def write(tree: Tree, path: str, text: str | bytes) -> None:
 
 
 def plumb(tree: Tree, message: bytes, *, author: bytes = b"Ada <a@b>", date: bytes = b"1700000000 +0000") -> str:
-    """A commit as no porcelain would write it, on top of HEAD or without a parent."""
+    """Write a commit that no porcelain command would, on top of HEAD or without a parent."""
     parent = tree.git("rev-list", "--max-count=1", "--all")
     lines = [b"tree " + tree.git("write-tree").encode(), *([b"parent " + parent.encode()] if parent else [])]
     lines += [b"author " + author + b" " + date, b"committer " + author + b" " + date, b"", message]

@@ -1,4 +1,4 @@
-"""Clones and checkouts that were damaged, edited, or left behind by a process that was killed: all mend themselves."""
+"""Clones and checkouts that were damaged, edited, or left by a killed process repair themselves."""
 
 import shutil
 import signal
@@ -26,7 +26,7 @@ def upstream(repository: Tree) -> Tree:
 
 @pytest.fixture
 def followed(upstream, tmp_path) -> Followed:
-    """A repository that was cloned before."""
+    """A repository that was already cloned."""
     followed = Followed(tmp_path / "home", upstream.root.as_uri())
     assert followed.update() == FILES
     return followed
@@ -141,7 +141,7 @@ def test_a_link_that_took_the_place_of_a_folder_is_not_followed_when_it_is_remov
 
 
 def test_a_damaged_clone_stays_while_the_remote_cannot_be_reached(followed, upstream):
-    """Since what is left of it may be all that there is."""
+    """The damaged clone may be the only copy left."""
     upstream.root.rename(upstream.root.with_name("away"))
     (admin(followed) / "index.lock").touch()
 

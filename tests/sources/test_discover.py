@@ -251,7 +251,7 @@ def test_a_source_may_itself_be_a_link(library, tmp_path):
 
 def test_special_files_are_skipped_without_waiting_for_them(library, monkeypatch):
     os.mkfifo(library.root / "pipe.md")
-    monkeypatch.chdir(library.root)  # the path of a socket must be short
+    monkeypatch.chdir(library.root)  # socket paths must be short
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket.md")
         assert library.reasons() == {"pipe.md": "special-file: FIFO", "socket.md": "special-file: socket"}
@@ -276,7 +276,7 @@ def test_what_may_not_be_read_is_a_row_and_not_an_error(library):
 def test_a_folder_too_deep_to_open_is_a_row_and_not_an_error(library):
     library.write("a.md")
     folder = os.open(library.root, os.O_RDONLY)
-    for _ in range(25):  # 25 * 200 characters are more than the kernel takes in one path
+    for _ in range(25):  # 25 * 200 characters exceed the kernel's path limit
         os.mkdir("d" * 200, dir_fd=folder)
         inner = os.open("d" * 200, os.O_RDONLY, dir_fd=folder)
         os.close(folder)
@@ -382,7 +382,7 @@ def test_a_guide_that_shows_a_pointer_of_git_lfs_is_indexed(library):
 
 @pytest.fixture
 def repositories(library: Tree) -> Tree:
-    """A folder of repositories, one with two linked work trees beside it and one in it, and one with a submodule."""
+    """A folder of repositories: one has two linked worktrees next to it and one inside it, another has a submodule."""
     shop, pump = new_repository(library.root / "shop"), new_repository(library.root / "pump")
     for tree in (shop, pump):
         tree.write("a.py", f"def {tree.root.name}():\n    return 1\n")

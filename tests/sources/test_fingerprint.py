@@ -103,7 +103,7 @@ def test_a_missing_folder_is_an_error(tmp_path):
 
 
 def recorded(source, previous=None):
-    """The fingerprint that discovery keeps with its table."""
+    """Return the fingerprint that discovery stores with its table."""
     value = discover(source, previous).schema.metadata.get(b"docindex.fingerprint")
     return value.decode() if value else None
 
@@ -125,7 +125,7 @@ def test_discovery_keeps_that_of_the_state_it_saw(tree, change):
     before = discover(tree.source())
     change(tree)
     assert recorded(tree.source()) == fingerprint(tree.source())
-    assert recorded(tree.source(), before) == fingerprint(tree.source())  # where only what changed is looked at
+    assert recorded(tree.source(), before) == fingerprint(tree.source())  # incremental discovery
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_that_of_a_followed_repository_is_of_the_commit_that_is_checked_out(repo
     assert first == fingerprint(followed.source) != unknown
 
     repository.commit()
-    assert fingerprint(followed.source) == first  # the remote is not asked
+    assert fingerprint(followed.source) == first  # the remote is not queried
     followed.update()
     assert recorded(followed.source) == fingerprint(followed.source) != first
 
@@ -179,7 +179,7 @@ def test_a_look_at_single_files_keeps_none(tree):
 
 
 def test_a_file_written_while_discovery_runs_never_hides_behind_it(tree):
-    """An edit that comes when git has been asked and is taken back later leaves git as it was."""
+    """An edit made after git was queried and reverted later leaves git's state unchanged."""
     for number in range(1500):
         tree.write(f"docs/{number}.md", f"page {number}\n")
     tree.write("zz.md", "old text\n")

@@ -58,7 +58,7 @@ def test_what_differs_from_the_last_commit_is_uncommitted(repository):
         "staged.md": (head, True),
         "unstaged.md": (None, True),
     }
-    assert found["edited.md"]["git_blob"] is None  # no object holds these bytes
+    assert found["edited.md"]["git_blob"] is None  # no git object holds these bytes
     assert found["staged.md"]["git_blob"] == repository.git("rev-parse", ":staged.md")
 
 
@@ -222,7 +222,7 @@ def test_the_index_is_not_written(repository):
     repository.commit()
     index = repository.root / ".git" / "index"
     before = index.read_bytes()
-    repository.write("a.md", mtime_ns=LATER_NS)  # git would note the new time stamp
+    repository.write("a.md", mtime_ns=LATER_NS)  # git would notice a new timestamp
     repository.discover()
     assert index.read_bytes() == before
 

@@ -1,6 +1,6 @@
-"""Repositories that a user prepared: nothing of them is executed, and nothing outside of them is read.
+"""Hostile repositories: docindex runs none of their programs and reads nothing outside them.
 
-Each test lays a trap whose program leaves a file behind, or whose path leads to a secret.
+Each test sets a trap: a program that creates a file, or a path that links to a secret.
 """
 
 import os
@@ -29,7 +29,7 @@ SECRET = "the secret of another folder"
 
 
 class Trap:
-    """A program that leaves a file behind when it is run."""
+    """A program that creates a file when it runs."""
 
     def __init__(self, folder: Path) -> None:
         self.program = folder / "trap"
@@ -52,7 +52,7 @@ def trap(tmp_path) -> Trap:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A repository of another person's, whose log and files are nobody's business."""
+    """Another user's repository, whose log and files are private."""
     tree = new_repository(tmp_path / "private")
     tree.write("secret.md", SECRET)
     tree.commit(SECRET)
@@ -60,7 +60,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 def look_at(tree: Tree, **settings) -> str:
-    """Do all that docindex does with a work tree; what it saw, as one text."""
+    """Run every docindex operation on a working tree and return everything it saw as one text."""
     source = tree.source(**settings)
     fingerprint(source)
     table = discover(source, discover(source))
@@ -76,7 +76,7 @@ def look_at(tree: Tree, **settings) -> str:
 
 
 def prepared(tree: Tree) -> Tree:
-    """Two commits, and a file that git must compare by its content since its time stamp is another."""
+    """Create two commits and a file that git must compare by content because its timestamp differs."""
     tree.write(".gitattributes", "*.md filter=evil diff=evil\n*.txt filter=evil merge=evil\n")
     tree.write("a.md", "one\n")
     tree.write("b.txt", "one\n")
@@ -153,7 +153,7 @@ def test_filters_of_the_user_stay_in_use(repository, monkeypatch, tmp_path):
     repository.write(".gitattributes", "*.txt filter=evil\n", mtime_ns=LATER_NS)
     repository.write("b.txt", "ONE\n", mtime_ns=LATER_NS)
     repository.commit()
-    repository.write("b.txt", "one\n", mtime_ns=LATER_NS * 2)  # which the filter makes what was committed
+    repository.write("b.txt", "one\n", mtime_ns=LATER_NS * 2)  # the filter turns this into the committed content
 
     assert not repository.discover()["b.txt"]["is_uncommitted"]
 
@@ -172,7 +172,7 @@ def test_git_lfs_of_the_user_obeys_no_setting_of_a_repository(repository, trap, 
     prepared(repository)
     user, program = tmp_path / "gitconfig", tmp_path / "git-lfs"
     user.write_text(f'[filter "lfs"]\n\tclean = {program}\n\trequired = true\n')
-    # It reads all settings line by line, older versions in lower case, as git-lfs does.
+    # Like git-lfs, it reads all settings line by line; older versions lowercase them.
     program.write_text(
         "#!/bin/sh\neval $(git config --list | sed -n 's/^lfs[.][a-zA-Z.]*\\(clean\\|storage\\)=//p')\ncat\n"
     )
@@ -207,7 +207,7 @@ def test_hooks_are_not_run(repository, trap):
 
 @pytest.mark.parametrize("url", ["ext::{trap} %S", "ssh://example.org/x", "{root}", "file://{root}"])
 def test_objects_that_are_missing_are_not_fetched_by_a_program_of_the_repositorys_choice(repository, trap, url):
-    """A partial clone names where git finds what is missing, and how."""
+    """A partial clone's config defines where and how git fetches missing objects."""
     prepared(repository)
     blob = repository.git("rev-parse", "HEAD~:a.md")
     tree = repository.git("rev-parse", "HEAD~^{tree}")
@@ -351,7 +351,7 @@ def test_no_file_outside_is_read_for_the_history(repository, tmp_path, setting):
     repository.commit()
     repository.git("config", setting, str(tmp_path / "file"))
 
-    with git.within(5):  # whoever opened the file would wait for ever
+    with git.within(5):  # opening the file would block forever
         assert "a.md" in look_at(repository)
 
 
@@ -405,7 +405,7 @@ def test_files_named_like_options_or_revisions_are_files(repository):
         assert why(repository.source(), repository.root / name).path == name
 
 
-# What follows is fetched.
+# Fetched repositories
 
 
 def follow(tree: Tree, tmp_path: Path, ref: str | None = None, **settings) -> Followed:
@@ -566,7 +566,7 @@ def test_messages_of_a_remote_cannot_steer_a_terminal(tmp_path, repository, monk
 
 
 def test_no_transport_but_the_allowed_ones_is_used(tmp_path, trap, monkeypatch):
-    """Not even one that the user's own settings lead to."""
+    """This holds even if the user's own settings select the transport."""
     user = tmp_path / "gitconfig"
     user.write_text(f'[url "ext::{trap} "]\n\tinsteadOf = https://\n[protocol]\n\tallow = always\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user))
@@ -578,7 +578,7 @@ def test_no_transport_but_the_allowed_ones_is_used(tmp_path, trap, monkeypatch):
 
 
 def test_the_traps_work(repository, trap):
-    """Plain git falls into the first of them, so that the tests above can fail."""
+    """Plain git triggers the first trap, which proves that the tests above can fail."""
     prepared(repository)
     repository.git("config", "filter.evil.clean", str(trap))
 

@@ -76,7 +76,7 @@ _LINES = st.lists(
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(paths={"a/b/x"}, top="b/\n!a/", inner="", folder="x")
 def test_a_library_is_pruned_as_git_would_prune_it(tmp_path_factory, paths, top, inner, folder):
-    # A literal before "**" makes git take it for a whole component, against its documentation.
+    # Contrary to its documentation, git treats "**" after a literal as a complete path component.
     assume(not re.search(r"[^/\n!]\*\*", top + "\n" + inner))
     root = tmp_path_factory.mktemp("tree")
     for path in sorted(paths):
@@ -93,7 +93,7 @@ def test_a_library_is_pruned_as_git_would_prune_it(tmp_path_factory, paths, top,
 
 
 def _write(path: Path, text: str = "") -> None:
-    """Write a file unless its place is taken by a folder, or that of its folder by a file."""
+    """Write a file unless a folder occupies its path or a file occupies its parent's."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

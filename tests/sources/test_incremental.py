@@ -1,4 +1,4 @@
-"""Unchanged files are not opened. Each test plants other bytes behind an unchanged time stamp to see who looked."""
+"""Unchanged files are not opened: each test changes bytes behind an unchanged timestamp to detect reads."""
 
 import os
 import time
@@ -110,7 +110,7 @@ def test_git_is_believed_when_a_change_kept_size_and_time_stamp(repository):
     repository.write("a.md", "old text\n")
     repository.commit()
     before = discover(repository.source())
-    time.sleep(1.1)  # git compares whole seconds of the time of change, which cannot be set
+    time.sleep(1.1)  # git compares the ctime, which cannot be set, in whole seconds
     repository.write("a.md", "new text\n")
     after = repository.discover(before)["a.md"]
     assert (after["content_hash"], after["is_uncommitted"]) == (digest(b"new text\n"), True)

@@ -1,4 +1,4 @@
-"""How long indexing may take, from what is there: the runs in benchmarks/README.md lie between the two estimates."""
+"""Estimates of indexing time: each run in benchmarks/README.md falls between the two estimates."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ import pytest
 from docindex_dagster.sources.folder_checks import SourcePreview
 
 PAGE = (Path(__file__).parents[2] / "benchmarks" / "README.md").read_text(encoding="utf-8")
-# Bytes of text at the revisions of that page.
+# Bytes of text at that page's revisions.
 TEXT_BYTES = {
     "flask": 1_160_000,
     "gin": 850_000,

@@ -1,4 +1,4 @@
-"""From settings to sources, and from what a user types to a source."""
+"""Resolving settings to sources, and user input to a source."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -217,7 +217,7 @@ def test_a_bare_repository_is_no_source(tmp_path, git):
 
 
 def followed(settings: Settings) -> dict[str, tuple[str, str | None]]:
-    """What each source follows, by key."""
+    """Return the URL and ref that each source follows, by key."""
     return {
         key: (source.remote.url, source.remote.ref)
         for key, source in registry.sources(settings).items()
@@ -315,7 +315,7 @@ def test_a_url_that_git_must_not_see_is_not_declared(tmp_path, place):
 
 @pytest.fixture
 def work_trees(tmp_path, git) -> Path:
-    """A repository `service` with linked work trees beside it, one on a branch, one detached."""
+    """A repository `service` with linked worktrees next to it, one on a branch and one detached."""
     (tmp_path / "service").mkdir()
     git(tmp_path / "service", "init", "-q")
     git(tmp_path / "service", "commit", "-q", "--allow-empty", "-m", "first")

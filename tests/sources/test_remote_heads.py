@@ -1,4 +1,4 @@
-"""Asking remotes where they stand: real repositories by file URL and HTTP, and a server that never answers."""
+"""Querying the heads of remotes: real repositories by file URL and HTTP, and a server that never answers."""
 
 import socket
 import time
@@ -19,7 +19,7 @@ PATIENCE_S = 30
 
 @pytest.fixture
 def upstream(repository: Tree) -> Tree:
-    """Two commits on `main`; `old` and the tags `light` and `heavy` are at the first."""
+    """A repository with two commits on `main`; `old` and the tags `light` and `heavy` point to the first."""
     repository.commit("first")
     repository.git("branch", "old")
     repository.git("tag", "light")
@@ -44,7 +44,7 @@ def remote(bare, tmp_path):
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """A server that takes connections and says nothing."""
+    """A server that accepts connections and never answers."""
 
     listener: socket.socket
 
@@ -53,7 +53,7 @@ class Mute:
         return f"http://127.0.0.1:{self.listener.getsockname()[1]}/mute"
 
     def is_left_alone(self) -> bool:
-        """Whether the client that connected first has gone."""
+        """Return whether the first client has disconnected."""
         connection, _ = self.listener.accept()
         with connection:
             connection.settimeout(5)
@@ -118,7 +118,7 @@ def test_nobody_is_asked_about_a_commit_that_is_named_by_its_id(remote, bare, ur
 def test_an_abbreviated_id_is_what_the_clone_knows_it_for(upstream, tmp_path):
     commit = upstream.git("rev-parse", "old")
     followed = Followed(tmp_path / "home", str(upstream.root), commit[:10])
-    assert followed_head(followed) is None  # it could be the name of a branch
+    assert followed_head(followed) is None  # it could be a branch name
     followed.update()
     upstream.root.rename(tmp_path / "moved")
     assert followed_head(followed) == commit == checked_out(followed.source)

@@ -1,4 +1,4 @@
-"""Secrets in files: keys that are files are skipped, others are masked. All of them are made up, when the test runs."""
+"""Secrets in files: key files are skipped, other secrets are masked. The tests generate all of them at run time."""
 
 import base64
 import json
@@ -48,7 +48,7 @@ KEY, PASSWORD, GITHUB = pem(), some(18), "ghp" + "_" + some(36)
 AWS = ("AKIA" + some(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), base(30))
 BASIC = base64.b64encode(f"jane:{PASSWORD}".encode()).decode()
 
-# A file's name, what stands around the secret, the secret.
+# File name, template around the secret, secret.
 MASKED = {
     "GitHub": ("a.py", 'token = "{}"', GITHUB),
     "GitHub, in prose": ("a.md", "Use `{}` for now.", GITHUB),

@@ -1,4 +1,4 @@
-"""Work trees that a user prepared so that git waits for ever: it is ended, and whoever waits for it goes on."""
+"""Working trees that make git hang: docindex kills git, and its callers continue."""
 
 import errno
 import os
@@ -30,7 +30,7 @@ READ_BY_GIT = (
 
 
 def fifo(tree: Tree, path: str) -> Path:
-    """Put a FIFO, which nobody writes to, in the place of a file."""
+    """Replace a file with a FIFO that nobody writes to."""
     place = tree.root / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
@@ -39,13 +39,13 @@ def fifo(tree: Tree, path: str) -> Path:
 
 
 def answer(place: Path) -> None:
-    """Let a process that waits for a FIFO go on."""
-    with suppress(BrokenPipeError):  # git closes what is no regular file before it reads it
+    """Unblock a process that waits for a FIFO."""
+    with suppress(BrokenPipeError):  # git closes anything but regular files before reading
         place.write_bytes(b"*.tmp\n")
 
 
 def is_waited_for(place: Path) -> bool:
-    """Whether a process has opened a FIFO to read it, or tries to."""
+    """Return whether a process has opened, or is opening, a FIFO for reading."""
     try:
         os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK))
     except OSError as error:
@@ -54,7 +54,7 @@ def is_waited_for(place: Path) -> bool:
 
 
 def await_end_of_commands_on(folder: Path, patience_s: float = 10) -> None:
-    """Wait until no command names a folder: what is killed together with its parent ends a little after it."""
+    """Wait until no command names a folder, since killed child processes exit slightly later than their parent."""
     deadline = time.monotonic() + patience_s
     while subprocess.run(["pgrep", "-f", str(folder)], check=False, stdout=subprocess.DEVNULL).returncode == 0:
         assert time.monotonic() < deadline, f"a command on {folder} goes on"

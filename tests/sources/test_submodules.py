@@ -1,4 +1,4 @@
-"""Submodules: where they are wanted, their files are listed under their path, with commits of the repository around."""
+"""Submodules: if enabled, their files appear under their path, with commits of the outer repository."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def add_submodule(tree: Tree, server: Server, name: str, path: str) -> str:
 
 @pytest.fixture
 def nested(repository, server, tmp_path) -> Tree:
-    """`repository` holds `middle`, which holds `inner`."""
+    """`repository` contains `middle`, which contains `inner`."""
     make(tmp_path / "inner", "i.md", "node_modules/x.js")
     middle = make(tmp_path / "middle", "m.md", "skip/s.md")
     add_submodule(middle, server, "inner", "libs/inner")

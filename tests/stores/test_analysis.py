@@ -1,4 +1,4 @@
-"""The terms of texts in several scripts and normal forms; of ASCII they are those that they always were."""
+"""Terms of texts in several scripts and normal forms; the terms of ASCII text have never changed."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ IDENTIFIERS = st.text("abXY_ .0", max_size=40)
 
 
 def ascii_terms(text: str) -> list[str]:
-    """The rule for ASCII: words, then the parts of those that have several."""
+    """Apply the ASCII rule: each word, followed by its parts if it has several."""
     found = []
     for word in re.findall(r"\w+", text, re.ASCII):
         cut = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+", word)
@@ -23,7 +23,7 @@ def ascii_terms(text: str) -> list[str]:
 
 
 def finds(query: str, text: str) -> bool:
-    """Whether a text has all terms of a query."""
+    """Return whether a text has all terms of a query."""
     return set(stems(terms(query))) <= set(stems(terms(text)))
 
 

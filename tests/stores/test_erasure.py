@@ -1,4 +1,4 @@
-"""`docindex prune --erase`: of a text that was indexed by accident and is gone, no byte is left."""
+"""`docindex prune --erase` removes every byte of a deleted text that was indexed by accident."""
 
 import shutil
 from pathlib import Path
@@ -24,8 +24,8 @@ from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces
 
 KEY, OTHER = "library/sample", "git/other"
-SECRET = "xkqzvwjhpfmbtrgd"  # no part of it is a word, so that no compression hides it
-FILES = {f"{number}.py": [f"alpha{number} reads a file"] for number in range(30)}  # Lance spares one deleted of many
+SECRET = "xkqzvwjhpfmbtrgd"  # contains no word, so compression cannot hide it
+FILES = {f"{number}.py": [f"alpha{number} reads a file"] for number in range(30)}  # one deletion compacts nothing
 WITH_SECRET = {**FILES, f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]}
 
 
@@ -54,7 +54,7 @@ def removed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def removed(layout: Layout, removed_once: Path) -> Layout:
-    """A home in which a file with a secret was indexed, and removed."""
+    """A home in which a file with a secret was indexed and then removed."""
     shutil.copytree(removed_once, layout.home)
     return layout
 
@@ -136,7 +136,7 @@ def test_stopped_anywhere_it_leaves_a_whole_index_and_the_next_one_goes_on(remov
 
 def test_what_a_killed_writer_left_before_it_had_a_name_goes_as_well(removed):
     [data] = removed.lance.glob("*/data")
-    left = data / ".tmpHiaqNW"  # as LanceDB calls it
+    left = data / ".tmpHiaqNW"  # LanceDB's naming scheme
     left.write_text(SECRET)
 
     prune(removed, {KEY, OTHER}, erase=True)

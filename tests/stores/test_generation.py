@@ -1,4 +1,4 @@
-"""The files that name generations: each is parsed once, and never taken for what it was before."""
+"""Generation files: each is parsed once, and a changed file is never mistaken for its old version."""
 
 import os
 from dataclasses import replace
@@ -35,7 +35,7 @@ FIRST = Generation(1, "model", "table", 1, "00000001", {KEY: SOURCE})
 
 @pytest.fixture
 def parsed():
-    """How many files have been parsed since the test began."""
+    """Return a function that counts the files parsed since the test started."""
     module.parse_generation.cache_clear()
     return lambda: module.parse_generation.cache_info().misses
 
@@ -69,7 +69,7 @@ def test_a_file_of_the_same_size_and_time_is_not_taken_for_the_one_before(layout
     found, stamp = read_generation(layout), layout.current.stat()
 
     data = layout.current.read_bytes().replace(b'"v1"', b'"v2"')
-    layout.current.write_bytes(data)  # the same inode
+    layout.current.write_bytes(data)  # keeps the inode
     os.utime(layout.current, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
 
     assert layout.current.stat().st_size == stamp.st_size
@@ -116,7 +116,7 @@ def test_a_publication_parses_what_was_published_and_what_is_now(layout, parsed)
 
     publish(layout, "gamma")
 
-    assert parsed() - before == 1  # that of the last publication was read when it ended
+    assert parsed() - before == 1  # the last publication already parsed the other file
 
 
 def publish(layout, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The graph of a source: an update takes what did not change from the files before, and equals a full extraction."""
+"""Graph files of a source: an update reuses unchanged parts of the old files and equals a full extraction."""
 
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""The index of the LanceDB table: it makes asking for the rows of a source fast, and changes no answer."""
+"""The LanceDB table index: it speeds up queries for the rows of a source and never changes an answer."""
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import lance_table
@@ -25,7 +25,7 @@ def test_a_source_is_found_by_an_index_once_the_table_was_compacted(layout):
 
 def test_rows_that_no_index_has_yet_are_found(layout):
     publish_files(layout, FILES)
-    publish_files(layout, FILES, OTHER)  # the index was made before these
+    publish_files(layout, FILES, OTHER)  # added after the index was built
 
     table = open_reader(layout).table
     assert table.index_stats("source_idx").num_unindexed_rows

@@ -1,4 +1,4 @@
-"""The file that spares the first context of a process from opening the graph: a copy that nothing depends on."""
+"""The link file, an optional copy that lets a process build its first context without opening the graph."""
 
 import shutil
 import subprocess
@@ -33,7 +33,7 @@ OTHER_LIBRARY = '[[source]]\nkind = "library"\nname = "other"\npath = "files"\n'
 
 
 class Project:
-    """Two files, one of which calls the other, as an indexed library."""
+    """Two files in an indexed library, one of which calls the other."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -153,7 +153,7 @@ def of_rows_that_begin_nowhere(file: Path) -> None:
 
 
 def turned(file: Path) -> None:
-    """The chunks in another order than the links that they have."""
+    """Reorder the chunks without reordering their links."""
     table = table_of(file)
     write(file, table.set_column(0, table.schema.field(0), table["chunk_id"].take(pa.array([1, 0]))))
 
@@ -250,7 +250,7 @@ def test_until_a_new_model_takes_over_that_of_the_old_one_serves_and_then_there_
     first, second = registry.sources(project.settings).values()
 
     index(project.settings, first, new)
-    assert has_links(project)  # searches use the old one
+    assert has_links(project)  # searches still use the old file
     assert not link_files.bring_up_to_date(project.layout)
 
     index(project.settings, second, new)

@@ -1,4 +1,4 @@
-"""Maintenance compacts and indexes beside publications: it keeps none waiting, loses none, and changes no answer."""
+"""Maintenance compacts and indexes alongside publications: it blocks and loses none, and changes no answer."""
 
 import os
 import shutil
@@ -77,7 +77,7 @@ def end_grace(layout: Layout) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _due_early() -> Iterator[None]:
-    """It is due after so few publications that a test can make them."""
+    """Make maintenance due after only a few publications."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maintenance, "_MAX_VERSIONS", 8)
         yield
@@ -93,14 +93,14 @@ def due_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def due(layout: Layout, due_once: Path) -> Layout:
-    """Two sources, of which one was edited so often that its parts are many."""
+    """Two sources, one of which was edited often enough to have many parts."""
     shutil.copytree(due_once, layout.home)
     return layout
 
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
-    """Let something happen once while the copy is compacted."""
+    """Return a function that runs a change once while the copy is compacted."""
 
     def arrange(change: Change) -> None:
         compacting = lance_table.drop_other_versions
@@ -113,7 +113,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
 
         def compact(*rest: Any) -> None:
             compacting(*rest)
-            monkeypatch.setattr(lance_table, "drop_other_versions", compacting)  # the change may compact as well
+            monkeypatch.setattr(lance_table, "drop_other_versions", compacting)  # the change may compact too
             change(home[-1])
 
         monkeypatch.setattr(lance_table, "link_version", noting)
@@ -431,7 +431,7 @@ def test_the_table_that_was_replaced_last_stays_for_readers_and_no_other(due):
     maintenance.maintain(due)
     for number in range(3):
         edit(due, number)
-    assert reader.table.count_rows() == 81  # it is opened now
+    assert reader.table.count_rows() == 81  # the table is only opened now
     first = tables_in(due) - {read_generation(due).table}
 
     for number in range(maintenance._MAX_VERSIONS):

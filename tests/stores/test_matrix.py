@@ -1,4 +1,4 @@
-"""Which vectors are nearest: of all in memory, and of so many that signs say which ones are compared."""
+"""Nearest vectors: exact search in memory, and search among candidates preselected by sign bits."""
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ def drawn(seed: int, *counts: int, dimension: int = 16) -> dict[str, Part]:
 
 
 def exact(parts: dict[str, Part], query: np.ndarray, allowed: set[str] | None = None) -> list[str]:
-    """The ids of all, the nearest first, by 64-bit numbers."""
+    """Return all ids, nearest first, computed in double precision."""
     found: list[tuple[float, str]] = []
     for part in parts.values():
         vectors = part.stored.astype(np.float64)
@@ -67,7 +67,7 @@ def nearest(
 
 @pytest.fixture(params=[True, False])
 def is_exact(request, monkeypatch) -> None:
-    """Whether all are compared, or those that signs name."""
+    """Compare all vectors, or only candidates selected by sign bits."""
     if not request.param:
         monkeypatch.setattr(module, "_MAX_BYTES", 0)
 
@@ -97,7 +97,7 @@ def test_of_few_the_nearest_are_found_exactly(most_bytes, seed, counts, limit):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_MAX_BYTES", most_bytes)
         for name in ("_BLOCK", "_COMPARED"):
-            patch.setattr(module, name, 7)  # so that there are blocks for two threads
+            patch.setattr(module, name, 7)  # gives each of two threads a block
         found = nearest(parts, query, everything, limit)
 
     assert ranked(found) == exact(parts, query)[:limit]
@@ -126,7 +126,7 @@ def test_only_rows_that_are_chosen_and_published_are_found():
 
 @pytest.fixture
 def many(monkeypatch) -> dict[str, Part]:
-    """Parts of which few are compared: a tenth, where signs are counted."""
+    """Parts of which a sign-bit search compares only a tenth."""
     monkeypatch.setattr(module, "_MAX_BYTES", 0)
     monkeypatch.setattr(module, "_MIN_COMPARED", 400)
     monkeypatch.setattr(module, "_BLOCK", 300)

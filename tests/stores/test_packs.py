@@ -1,4 +1,4 @@
-"""The files of many small sources in packs: opened as one, and nothing is lost, found twice, or left behind."""
+"""Packs of many small sources' files: opened as one file, with nothing lost, duplicated or left behind."""
 
 import shutil
 import subprocess
@@ -63,7 +63,7 @@ def edges(layout: Layout) -> list[Any]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _due_early() -> Iterator[None]:
-    """They are due to be packed when there are as many as here."""
+    """Make packing due at this test's number of sources."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maintenance, "_MAX_LOOSE", len(KEYS))
         yield
@@ -95,7 +95,7 @@ def loose(layout: Layout, loose_once: Path) -> Layout:
 
 @pytest.fixture
 def packed(layout: Layout, packed_once: Path) -> Layout:
-    """Sources in one pack, of which the generation before has files of its own no more."""
+    """Sources in one pack; the previous generation no longer has separate files for them."""
     shutil.copytree(packed_once, layout.home)
     return layout
 
@@ -121,7 +121,7 @@ def test_a_packed_source_is_opened_without_files_of_its_own_and_without_lancedb(
     assert {file.name.partition(".")[0] for file in packed.packs.iterdir()} == set(
         packs.sources_by_pack(published(packed))
     )
-    assert len(list(packed.rows.iterdir())) == 2  # of the source that was published again, twice
+    assert len(list(packed.rows.iterdir())) == 2  # from the source that was published twice more
     reader = open_reader(packed)
 
     assert len(reader.parts.held) == 2

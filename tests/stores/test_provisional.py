@@ -1,4 +1,4 @@
-"""A generation with a provisional graph, and the complete graph that takes its place."""
+"""A generation with a provisional graph, and the complete graph that replaces it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +43,7 @@ def die(*_args: object, **_options: object) -> None:
 
 
 class Run:
-    """What a run has of some files, and publishes: first with a provisional graph, then with the complete one."""
+    """A run on some files that publishes a provisional graph first and the complete graph later."""
 
     def __init__(self, layout: Layout, files: dict[str, list[str]]) -> None:
         self.layout = layout
@@ -68,7 +68,7 @@ class Run:
 
 
 def shown(layout: Layout) -> dict[str, pa.Table]:
-    """All rows that readers see."""
+    """Return all rows that readers see."""
     opened = open_tables(open_reader(layout), [KEY])
     return {
         name: getattr(opened, name).to_arrow().replace_schema_metadata(None)

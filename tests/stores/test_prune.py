@@ -1,4 +1,4 @@
-"""Pruning: what nothing needs goes, what a search or a rollback needs stays."""
+"""Pruning removes unused files and keeps those that a search or a rollback needs."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def versions(layout: Layout) -> int:
 def test_old_versions_go_and_what_is_published_stays_right(layout):
     for number in range(12):
         publish_text(layout, f"alpha{number} reads a file")
-    time.sleep(1.1)  # what is as old as a kept version, within a second, stays with it
+    time.sleep(1.1)  # pruning also keeps versions within a second of a kept one
     for number in (10, 11):
         publish_text(layout, f"alpha{number} reads a file")
     before, kept = folder_bytes(layout.lance), versions(layout)
@@ -205,7 +205,7 @@ def test_what_a_run_works_with_stays_though_its_source_is_not_declared_any_more(
 
 
 def test_the_lock_of_a_source_that_stays_is_not_touched(layout):
-    """Its time says when the source was looked at last."""
+    """Its modification time records when the source was last checked."""
     with exclusive_if_free(layout.source_lock("git/repo"), "a run"):
         pass
     os.utime(layout.source_lock("git/repo"), (1, 1))

@@ -1,4 +1,4 @@
-"""Publication: all three stores or none, and only what changed."""
+"""Publication updates all three stores or none, and writes only what changed."""
 
 import json
 import os
@@ -54,13 +54,13 @@ def publish_files(
 
 
 def state(layout: Layout) -> dict[str, tuple[int, int]]:
-    """Every file of the stores with its size and time of change."""
+    """Return every store file with its size and modification time."""
     files = (path for path in layout.stores.rglob("*") if path.is_file())
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
 
 def held_everywhere(layout: Layout, source: str = KEY) -> pa.Table:
-    """The rows of a source in Tantivy, after making sure that LanceDB holds the same."""
+    """Return the rows of a source in Tantivy, after asserting that LanceDB has the same rows."""
     reader = open_reader(layout)
     in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [source])
     in_lance = lance_table.held(reader.table, [source])
@@ -276,7 +276,7 @@ def test_a_reader_goes_on_with_its_generation_while_others_are_published(layout)
 
     assert tantivy_index.held(reader.searcher, reader.index.schema, [KEY]).num_rows == 3
     assert lance_table.held(reader.table, [KEY]).num_rows == 3
-    assert f"{KEY}!b.py" in reader.graph.numbers  # which nobody asked before
+    assert f"{KEY}!b.py" in reader.graph.numbers  # this part of the graph had not been read
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -346,12 +346,12 @@ def damage(path: Path) -> None:
     for file in [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]:
         data = bytearray(file.read_bytes())
         data[len(data) // 4 : len(data) // 4 * 3] = b"\xa5" * (len(data) // 4 * 3 - len(data) // 4)
-        file.unlink()  # hard links of other generations keep the old content
+        file.unlink()  # keeps the content behind other generations' hard links
         file.write_bytes(data)
 
 
 def cut(folder: Path) -> None:
-    """Leave only the beginning of each file of terms, as a disk that ran full would."""
+    """Truncate each term file, as a full disk would."""
     for file in folder.rglob("*.term"):
         data = file.read_bytes()
         file.unlink()
@@ -381,7 +381,7 @@ def test_whatever_is_damaged_a_full_run_builds_all_sources_anew(layout, what):
 
     publish_files(layout, FILES, force=True)
 
-    # The graph of a source is mended by a run of that source.
+    # Only a run of a source repairs that source's graph.
     publish_files(layout, {"o.py": ["other text"]}, "git/other", force=True)
     assert list(examine(layout)) == []
     assert list(read_generation(layout).sources) == ["git/other", KEY]
@@ -416,7 +416,7 @@ def test_an_index_of_another_schema_version_answers_until_every_source_is_rebuil
     made_by_another_version(layout)
     before = layout.current.read_bytes()
     chunks = tables.read(layout.table("chunks", "git/other"))
-    tables.write(layout.table("chunks", "git/other"), chunks.drop_columns(["summary"]))  # it has to be run again
+    tables.write(layout.table("chunks", "git/other"), chunks.drop_columns(["summary"]))  # the source must be run again
 
     publication = publish_files(layout, FILES)
 
@@ -492,7 +492,7 @@ def test_a_rebuild_commits_many_sources_at_once(layout):
 
     assert list(read_generation(layout).sources) == sorted([KEY, *names])
     assert list(examine(layout)) == []
-    # The table is made, and its index; then there is a version of all other sources, and one of this.
+    # One version each for the table, its index, all other sources, and this source.
     assert read_generation(layout).table_version - before < len(names)
 
 
@@ -556,14 +556,14 @@ def test_the_files_of_a_graph_are_copies_of_its_tables(layout):
         (TRIPLES_TABLE, publication.source.graph.triples),
     ):
         assert (layout.graph / name).read_bytes() == layout.table(table, KEY).read_bytes()
-        assert (layout.graph / name).stat().st_nlink == 1  # what damages one leaves the other
+        assert (layout.graph / name).stat().st_nlink == 1  # damage to one file leaves the other intact
 
 
 @pytest.mark.parametrize("force", [True, False])
 def test_a_graph_whose_tables_are_of_other_rows_is_written_from_memory(layout, force):
     chunks, others = chunks_of(FILES), chunks_of({"c.py": ["delta is new"]})
     made = extracted(layout, KEY, chunks)
-    extracted(layout, KEY, others)  # its tables are those of other chunks by now
+    extracted(layout, KEY, others)  # the source's tables now belong to other chunks
 
     publication = publish(layout, SourceRows(KEY, chunks, vectors_of(chunks), made), MODEL, force=force)
 
@@ -600,7 +600,7 @@ def test_what_lancedb_loses_as_it_writes_is_not_published(layout, monkeypatch, l
 
 
 def assert_is_refused(layout: Layout, store: str, before: Generation | None) -> None:
-    """MORE is not published because of a store, and searches see what they saw before."""
+    """Assert that `store` blocks the publication of MORE and that searches still see the previous generation."""
     with pytest.raises(VerificationError, match=store):
         publish_files(layout, MORE)
     assert read_generation(layout) == before
@@ -661,14 +661,14 @@ def test_after_a_rollback_the_index_is_whole_though_the_tables_are_newer(layout)
 
 
 def empty_norms(layout: Layout, *, previous: bool = False) -> None:
-    """Lose a file of one generation's index; hard links of the other keep theirs."""
+    """Delete a file of one generation's index; the other generation keeps its hard links."""
     for file in (layout.tantivy / read_generation(layout, previous=previous).tantivy).glob("*.fieldnorm"):
         file.unlink()
         file.touch()
 
 
 def lose_rows(layout: Layout) -> None:
-    """Put another index, which can be opened, in the place of that of the generation before."""
+    """Replace the previous generation's index with another valid index."""
     folder = layout.tantivy / read_generation(layout, previous=True).tantivy
     shutil.rmtree(folder)
     tantivy_index.create(folder)
@@ -730,7 +730,7 @@ def test_vectors_that_changed_are_replaced_though_the_text_is_the_same(layout):
     publish_files(layout, FILES)
     chunks = chunks_of(FILES)
     turned = vectors_of(chunks).set_column(3, "vector", vectors_of(chunks)["vector"].take([2, 0, 1]))
-    turned = turned.cast(vectors_of(chunks).schema).replace_schema_metadata(None)  # its stamp is not true any more
+    turned = turned.cast(vectors_of(chunks).schema).replace_schema_metadata(None)  # its stamp no longer matches
 
     publication = publish_rows(layout, KEY, chunks, turned)
 

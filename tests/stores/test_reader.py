@@ -1,4 +1,4 @@
-"""Opening what is published: it needs nothing but to read, and says what kept it from that."""
+"""Opening a published generation: needs only read access, and reports what prevents it."""
 
 import fcntl
 import shutil
@@ -18,13 +18,13 @@ from tests.stores.test_publish import FILES, publish_files, state
 
 def test_opening_leaves_no_file(layout, tmp_path):
     publish_files(layout, FILES)
-    # Where it was published, a thread of Tantivy's may still take the lock once more.
+    # A Tantivy thread may still take the lock in the home that published.
     copied = Layout(shutil.copytree(layout.home, tmp_path / "copied"))
     for lock in copied.tantivy.rglob("*.lock"):
         lock.unlink()
     before = state(copied)
 
-    for _ in range(20):  # a thread of Tantivy's opens the index once more
+    for _ in range(20):  # gives a Tantivy thread time to reopen the index
         assert open_reader(copied).searcher.num_docs == 3
 
     assert state(copied) == before

@@ -1,4 +1,4 @@
-"""The files of rows: what changed is written, and what they say is what the table says, whatever was before."""
+"""Row files: only changes are written, and the content always matches the table."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ SECRET = "xkqzvwjhpfmbtrgd"
 
 @pytest.fixture
 def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
-    """A home in which no source is so small that all of it is written anew."""
+    """A home where every source is large enough for incremental writes."""
     monkeypatch.setattr(row_files, "_SMALL", 0)
     return Layout(tmp_path / "home")
 
@@ -48,7 +48,7 @@ def publish_files(layout: Layout, files: dict[str, list[str]]) -> PublishedSourc
 
 
 def rows_of(layout: Layout, source: PublishedSource) -> dict[str, tuple[str, list[float]]]:
-    """The texts and vectors that the files have."""
+    """Return the texts and vectors of the files."""
     generation = Generation(1, "static", "", 0, "", {KEY: source})
     parts = row_files.open_parts(layout, generation, {}, lambda _: pytest.fail("the table is asked"))
     rows = [row for table in row_files.tables_of(parts.of_source(KEY)) for row in table.to_pylist()]
@@ -206,7 +206,7 @@ def test_a_file_that_was_damaged_when_it_was_read_is_read_again_once_it_is_whole
     generation = open_reader(layout).generation
     parts = row_files.open_parts(layout, generation, damaged.by_file, lambda _: pytest.fail("the table is asked"))
     assert sum(len(at) for _, at in parts.of_source(KEY)) == source.chunks
-    assert f"{KEY}/{source.version}" not in parts.by_file  # the rows of the table
+    assert f"{KEY}/{source.version}" not in parts.by_file  # the rows come from the table
 
 
 def test_a_store_of_before_has_none_and_gets_them_with_the_next_publication(layout):

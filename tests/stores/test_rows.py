@@ -1,4 +1,4 @@
-"""The rows of sources, as they are published."""
+"""The rows of sources, as published."""
 
 import pyarrow as pa
 import pytest
@@ -37,7 +37,7 @@ def test_batches_hold_every_source_in_order_and_end_where_they_are_full(sizes):
 
     assert [each for batch in batches for each in batch] == given_rows
     for batch in batches:
-        assert sum(map(size, batch[:-1])) < _LIMIT  # so it is over by one source at most
+        assert sum(map(size, batch[:-1])) < _LIMIT  # so the batch exceeds the limit by at most one source
         assert 1 <= len(batch) <= _SOURCES
     for batch in batches[:-1]:
         assert sum(map(size, batch)) >= _LIMIT or len(batch) == _SOURCES

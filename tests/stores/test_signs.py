@@ -1,4 +1,4 @@
-"""Signs of vectors, and numbers of half precision."""
+"""Sign bits of vectors, and half-precision numbers."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_every_finite_half_is_the_same_number_as_a_single():
 
     assert found.dtype == np.float32
     assert np.array_equal(found, halves.astype(np.float32))
-    assert np.array_equal(np.signbit(found), np.signbit(halves))  # of zero, too
+    assert np.array_equal(np.signbit(found), np.signbit(halves))  # also covers negative zero
 
 
 @given(seed=st.integers(0, 1000), count=st.sampled_from([0, 1, 2, 7, 8, 9, 30]))

@@ -1,4 +1,4 @@
-"""A power cut after a publication loses nothing: what `CURRENT` is to name lies on the disk before it does."""
+"""A power cut after a publication loses nothing: everything that `CURRENT` names is synced to disk first."""
 
 import os
 from collections.abc import Callable
@@ -43,13 +43,13 @@ COMMANDS: dict[str, Callable[[Layout], object]] = {
 
 
 def _names(layout: Layout) -> dict[str, int]:
-    """Every file and folder below the stores, and its inode; what lies in a file may not change."""
+    """Return every file and folder of the stores with its inode; file contents must not change."""
     return {str(path): path.stat().st_ino for path in [layout.stores, *layout.stores.rglob("*")]}
 
 
 @pytest.fixture
 def unsynced(layout, monkeypatch) -> list[set[str]]:
-    """For each replacement of `CURRENT`: what is new since `_begin` and was not synced before it, folders included."""
+    """For each replacement of `CURRENT`, the files and folders new since `before` that were not synced first."""
     synced: set[int] = set()
     found: list[set[str]] = []
     fsync, rename = os.fsync, os.replace

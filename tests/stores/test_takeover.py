@@ -1,4 +1,4 @@
-"""A change of the model: the new index is built beside the old one, and takes over when it holds every source."""
+"""A model change: the new index is built next to the old one and takes over once it holds every source."""
 
 import shutil
 from collections.abc import Callable
@@ -35,7 +35,7 @@ OLD, NEW, THIRD = StaticEmbedder(), TinyEmbedder(), TinyEmbedder("third", 16)
 
 
 def embed_and_write(layout: Layout, key: str, embedder: Embedder, text: str) -> SourceRows:
-    """What a run leaves that dies before it publishes."""
+    """Write what a run leaves behind if it dies before it publishes."""
     chunks = chunks_of({"a.py": [text]}, key)
     vectors = build_embeddings(chunks, None, embedder, key).table
     tables.write(layout.table("chunks", key), chunks)
@@ -54,7 +54,7 @@ def index_all(layout: Layout, embedder: Embedder) -> None:
 
 
 def found(layout: Layout, embedder: Embedder, mode: Mode) -> dict[str, str]:
-    """Which source each text is found in first."""
+    """Return the source of the first hit for each text."""
     reader = open_reader(layout)
     return {text: search(reader, text, lambda: embedder, mode=mode, top_k=1)[0].source for text in TEXTS.values()}
 
@@ -79,7 +79,7 @@ def tables_there(layout: Layout) -> set[str]:
 
 
 def stray_files(layout: Layout) -> set[str]:
-    """What lies in the stores and no kept generation names."""
+    """Return the store files that no kept generation names."""
     kept = cleanup.kept(layout)
     needed = {name for generation in kept for name in generation.graph_files()} | {g.tantivy for g in kept}
     there = {path.name for folder in (layout.tantivy, layout.graph) for path in folder.iterdir()}
@@ -103,14 +103,14 @@ def half_once(old_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def old(layout: Layout, old_once: Path) -> Layout:
-    """An index of three sources by the old model."""
+    """An index of three sources with the old model."""
     shutil.copytree(old_once, layout.home)
     return layout
 
 
 @pytest.fixture
 def half(layout: Layout, half_once: Path) -> Layout:
-    """The same, of which the first source has vectors of the new model."""
+    """The same index, with the first source also indexed by the new model."""
     shutil.copytree(half_once, layout.home)
     return layout
 
@@ -335,7 +335,7 @@ def test_a_rollback_after_the_takeover_goes_back_to_the_old_model_and_the_next_r
     assert finds_all(old, OLD)
 
     publication = index(old, LAST, NEW, "gamma changed its mind")
-    assert publication.takeover is None  # the tables of the others had vectors of the new model
+    assert publication.takeover is None  # the other tables already had vectors of the new model
     assert read_generation(old).model == "tiny"
     assert held(old) == sorted(TEXTS)
     assert list(examine(old)) == []
@@ -363,7 +363,7 @@ def test_a_rollback_half_way_keeps_the_index_that_is_to_take_over(half):
 def test_after_a_rollback_to_fewer_sources_a_run_without_changes_takes_over(old):
     index(old, FIRST, NEW)
     index(old, OTHERS[0], NEW)
-    roll_back(old)  # to the generation before the last source came
+    roll_back(old)  # to the generation before the last source was added
     assert held(old) == sorted([FIRST, OTHERS[0]])
 
     publication = index(old, FIRST, NEW)
@@ -375,11 +375,11 @@ def test_after_a_rollback_to_fewer_sources_a_run_without_changes_takes_over(old)
 
 def test_the_former_model_can_come_back_beside_the_generation_that_a_rollback_needs(old):
     index_all(old, NEW)
-    index(old, FIRST, OLD)  # in the table that `PREVIOUS` names, too
+    index(old, FIRST, OLD)  # also in the table that `PREVIOUS` names
 
     assert roll_back(old).model == OLD.name
 
-    assert not old.next.exists()  # it was of the model that searches use now
+    assert not old.next.exists()  # it used the model that searches use now
     assert finds_all(old, OLD)
     index(old, FIRST, OLD, "alpha was edited")
     assert list(examine(old)) == []
@@ -393,7 +393,7 @@ def test_maintaining_the_table_of_the_former_model_spares_the_one_that_a_rollbac
     for text in ("one", "two"):
         index(old, FIRST, OLD, f"alpha {text}")
         assert maintenance.bring_up_to_date(old)
-    assert len(list(old.lance.iterdir())) == 3  # that of `CURRENT`, of `PREVIOUS`, and of `NEXT`
+    assert len(list(old.lance.iterdir())) == 3  # those of `CURRENT`, `PREVIOUS` and `NEXT`
 
     assert roll_back(old).model == OLD.name
     assert finds_all(old, OLD)

@@ -1,6 +1,6 @@
-"""An index that an earlier version of docindex made is searched, rebuilt by the next run, and whole afterwards.
+"""An index from an earlier docindex version is searchable, and the next run rebuilds it into a consistent index.
 
-The indexes lie in tests/fixtures/upgrades, whose page says how to make one.
+The indexes live in tests/fixtures/upgrades, whose page explains how to create one.
 """
 
 import sys
@@ -58,7 +58,7 @@ def places(settings: Settings) -> list[str]:
 
 def test_an_index_of_an_earlier_version_answers_and_is_rebuilt(upgraded):
     layout = Layout(upgraded.home)
-    assert {"pumps.md", "valve.py"} <= {*places(upgraded)}  # by words: its vectors may be of an earlier model
+    assert {"pumps.md", "valve.py"} <= {*places(upgraded)}  # text only: vectors may be of an earlier model
     assert "another version of docindex built it" in {finding.problem for finding in examine(layout)}
     assert not is_current(upgraded, registry.find(upgraded, "library/code"))
 

@@ -1,4 +1,4 @@
-"""The files that spare a search from opening LanceDB: copies that nothing depends on."""
+"""Vector files, optional copies that let a search run without opening LanceDB."""
 
 import subprocess
 import sys
@@ -184,7 +184,7 @@ def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):
 def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(layout):
     publish_files(layout, PUMPS)
     candidate = LatestReader(layout)
-    candidate.reader()  # whose vectors nobody asked for
+    candidate.reader()  # its vectors are not read yet
     publish_files(layout, MORE)
     publish_files(layout, PUMPS, "library/others")
     for file in files_of(layout):

@@ -1,6 +1,6 @@
-"""A project as a new user has it, its `docindex ui`, and a browser that looks at it.
+"""A new user's project, its `docindex ui`, and a browser to view it.
 
-`make test-ui` installs Playwright; a plain `make test` has none and does not collect these tests.
+`make test-ui` installs Playwright; a plain `make test` lacks it and does not collect these tests.
 """
 
 import os
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_MS = 30_000
-WORDS_SHOWN = 6_000  # characters of what a failure tells
+WORDS_SHOWN = 6_000  # characters of page text and of server log in a failure report
 
 collect_ignore_glob = [] if find_spec("playwright") else ["test_*.py"]
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with an empty `docindex.toml`, beside it what can be indexed, and the UI that serves it."""
+    """A folder with an empty `docindex.toml`, content to index next to it, and the UI that serves it."""
 
     folder: Path
     environment: dict[str, str]
@@ -56,7 +56,7 @@ class Project:
 
     @property
     def code(self) -> Path:
-        """A git repository of Python files with two commits."""
+        """A git repository with Python files and two commits."""
         return self.folder.with_name("docindex")
 
     def docindex(self, *arguments: str) -> str:
@@ -99,14 +99,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
             os.killpg(server.pid, signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             server.wait(timeout=30)
-        with suppress(ProcessLookupError):  # also what outlived its parent
+        with suppress(ProcessLookupError):  # includes orphaned processes
             os.killpg(server.pid, signal.SIGKILL)
         server.wait()
 
 
 @pytest.fixture(scope="module")
 def page(project: Project) -> Iterator["Page"]:
-    """One tab of a browser, as wide as Dagster needs to write what it knows into each node of the lineage."""
+    """A browser tab, wide enough for Dagster to show full details in each lineage node."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE_MS)
@@ -122,12 +122,12 @@ def page(project: Project) -> Iterator["Page"]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Function, call: pytest.CallInfo[None]) -> Any:
-    """A failure tells what the page and the server said: where it happens nobody can look at the screen."""
+    """Add the page and server output to a failure report, since nobody can see the screen where it happens."""
     report = yield
     if report.failed and "page" in item.funcargs:
         tab: Any = item.funcargs["page"]
         served: Any = item.funcargs["project"]
-        with suppress(Exception):  # the browser may be what failed
+        with suppress(Exception):  # the browser itself may have failed
             report.sections.append(("the page", f"{tab.url}\n{tab.inner_text('body')[:WORDS_SHOWN]}"))
         report.sections.append(("the end of the server's log", served.log.read_text()[-WORDS_SHOWN:]))
     return report

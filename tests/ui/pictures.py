@@ -1,4 +1,4 @@
-"""Pictures of the UI for the documentation, taken on the way where DOCINDEX_SCREENSHOTS names a folder."""
+"""UI screenshots for the documentation, taken during the tests if DOCINDEX_SCREENSHOTS names a folder."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from playwright.sync_api import FloatRect, Locator, Page, expect
 from tests.ui import dagster_pages as ui
 
 ASKED = "What happens when two runs publish at once?"
-# By the ends of paths, for the numbers of passages; the scripted model makes a mistake, and makes something up.
+# Path suffixes stand for passage numbers. The scripted model makes one mistake and invents one citation.
 ANSWERED = """\
 One of them waits. Each run publishes within `run.publishing()`, so the caller of `publish` holds the publication \
 lock [{pipeline/publication.py}] for as long as it writes.
@@ -27,11 +27,11 @@ sources [{stores/publish.py}].
 Both are retried three times [99].
 """
 MARGIN = 16
-MATERIALISED = 10  # assets; the eleventh is not Dagster's to make
+MATERIALISED = 10  # assets; Dagster does not materialize the eleventh
 
 
 def of_lineage(page: Page) -> None:
-    """The graph alone. In a window of this width the nodes are coloured all over, and their names are large."""
+    """Capture the lineage alone. At this window width, Dagster fills the nodes with color and enlarges their names."""
     with _tab(page, width=1760, height=1300) as tab:
         if tab:
             ui.open_lineage(tab)
@@ -40,7 +40,7 @@ def of_lineage(page: Page) -> None:
 
 
 def of_chunks(page: Page, key: str) -> None:
-    """What `chunks` shows of a source."""
+    """Capture what `chunks` shows for a source."""
     with _tab(page, width=1500, height=1100, scale=1) as tab:
         if tab:
             ui.open_partition(tab, "chunks", key)
@@ -49,7 +49,7 @@ def of_chunks(page: Page, key: str) -> None:
 
 
 def of_catalogue(page: Page) -> None:
-    """Which sources need attention, and the overview of all."""
+    """Capture the sources that need attention and the overview."""
     with _tab(page, width=2500, height=1000) as tab:
         if tab:
             tab.goto("/assets/index_catalog")
@@ -57,7 +57,7 @@ def of_catalogue(page: Page) -> None:
 
 
 def of_the_page(page: Page) -> None:
-    """The page of `docindex serve`: a search with a file opened, in both colours."""
+    """Capture the page of `docindex serve` in both color schemes: a search with an open file."""
     for scheme in ("light", "dark"):
         with _tab(page, width=1440, height=900, scale=1) as tab:
             if tab:
@@ -69,7 +69,7 @@ def of_the_page(page: Page) -> None:
 
 
 def of_asking(page: Page) -> None:
-    """The view in which one asks: the answer `ANSWERED`, with the lines of one of its citations."""
+    """Capture the Ask view: the answer `ANSWERED` and the lines of one citation."""
     with _tab(page, width=1440, height=900, scale=1) as tab:
         if tab:
             tab.goto(f"/ask?q={quote(ASKED)}&source=git/docindex")
@@ -83,7 +83,7 @@ def of_asking(page: Page) -> None:
 
 @contextmanager
 def _tab(page: Page, width: int, height: int, scale: int = 2) -> Iterator[Page | None]:
-    """A tab of its own, so that the tests' stays as it is; None where no pictures are wanted."""
+    """Open a separate tab and leave the tests' tab alone; yield None if no screenshots are requested."""
     browser = page.context.browser
     if browser is None or not os.environ.get("DOCINDEX_SCREENSHOTS"):
         yield None
@@ -105,7 +105,7 @@ def _take(tab: Page, name: str, around: list[Locator] | None = None) -> None:
 
 
 def _box(things: list[Locator]) -> FloatRect:
-    """The part of the page on which they stand, and a little more."""
+    """Return the bounding box of the elements, plus a margin."""
     for thing in things:
         expect(thing).to_be_visible()
     boxes = [box for thing in things if (box := thing.bounding_box())]

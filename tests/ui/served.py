@@ -1,4 +1,4 @@
-"""A `docindex serve` of a project, and tabs of a browser that look at it."""
+"""A `docindex serve` of a project, and browser tabs that view it."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _NONE: Mapping[str, str] = {}
 
 @dataclass
 class Served:
-    """The server, and all that a browser asked for and said."""
+    """The server, plus all browser requests and errors."""
 
     url: str
     requests: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Served:
 
 @contextmanager
 def serving(root: Path, *options: str, environment: Mapping[str, str] = _NONE) -> Iterator[Served]:
-    """Serve a project that is indexed, with some variables more, until the end of the block."""
+    """Serve an indexed project, with extra environment variables, until the block ends."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
     port = _free_port()
     access = () if "DOCINDEX_SERVE__TOKEN" in environment else ("--no-token",)
@@ -87,7 +87,7 @@ def browsing() -> Iterator[Browser]:
 
 @contextmanager
 def tab_of(served: Served, browser: Browser) -> Iterator[Page]:
-    """A fresh tab; whatever it did, nothing left the host and no script of an attacker ran."""
+    """A fresh tab; afterwards, assert that no request left the host and no attacker's script ran."""
     context = browser.new_context(base_url=served.url, viewport=WIDE, reduced_motion="reduce", color_scheme="light")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
@@ -102,7 +102,7 @@ def tab_of(served: Served, browser: Browser) -> Iterator[Page]:
 
 
 def expect_no_grave_barrier(tab: Page) -> None:
-    """What axe-core calls serious or critical, in light colours and in dark ones."""
+    """Assert that axe-core finds no serious or critical violation in either color scheme."""
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
         found = Axe().run(tab).response["violations"]

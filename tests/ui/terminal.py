@@ -1,4 +1,4 @@
-"""The picture of a search in the README: terminal.py PROJECT FILE.svg."""
+"""Generate the search screenshot in the README: terminal.py PROJECT FILE.svg."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ QUERY = "how does a sensor notice that a file changed"
 
 
 def main() -> None:
-    """Search a project that is indexed, as on a terminal."""
+    """Search an indexed project as on a terminal."""
     settings = load_settings(Path(sys.argv[1]))
     found = hits_of(settings, open_reader(Layout(settings.home)), Request(QUERY, top_k=4))
     with Path("/dev/null").open("w") as nowhere:

@@ -1,4 +1,4 @@
-"""Asking on the page of `docindex serve`, of a scripted model, on a project of which attackers wrote a part."""
+"""The Ask view of `docindex serve`, with a scripted model and a project partly written by attackers."""
 
 import json
 import os
@@ -46,7 +46,7 @@ HOSTILE = f"""\
 
 @dataclass
 class Asked:
-    """The project, its server, the model that is asked, and the numbers of passages by file name."""
+    """The project, its server, the scripted model, and the passage numbers by file name."""
 
     root: Path
     served: Served
@@ -54,7 +54,7 @@ class Asked:
     numbers: dict[str, int]
 
     def script(self, *texts: str, **how: Any) -> None:
-        """The model answers so, an answer for each question, piece by piece."""
+        """Script the model's answers, one per question, sent piece by piece."""
         self.model.asked.clear()
         self.model.left.clear()
         self.model.leaving.clear()
@@ -62,12 +62,12 @@ class Asked:
 
     @property
     def prompts(self) -> list[list[dict[str, str]]]:
-        """The messages of each question that the model was asked."""
+        """Return the messages that the model received with each question."""
         return [asked["messages"] for asked in self.model.asked if "messages" in asked]
 
 
 def _reply(text: str, size: int = 8, **how: Any) -> Reply:
-    """An answer; one that stays open has no end."""
+    """Return an answer; an open one never ends."""
     pieces: Sequence[Delta] = [Delta(text[at : at + size]) for at in range(0, len(text), size)]
     return OPENAI.reply(*pieces, *(() if "stays" in how else (Usage(1200, 80),)), **how)
 
@@ -81,7 +81,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 @contextmanager
 def asking(root: Path) -> Iterator[Asked]:
-    """The project, indexed, and served with a model."""
+    """The project, indexed and served with a model."""
     project.index_all(root)
     with chatting() as model:
         with (root / "docindex.toml").open("a") as settings:
@@ -92,7 +92,7 @@ def asking(root: Path) -> Iterator[Asked]:
 
 
 def numbers(served: Served, question: str = QUESTION, **filters: Any) -> dict[str, int]:
-    """The numbers of the passages that are found, by path; of several of a file, the first."""
+    """Return the numbers of the passages found, by path; a file with several passages has its first."""
     body = json.dumps({"question": question, "extractive": True, **filters}).encode()
     request = urllib.request.Request(f"{served.url}/api/v1/ask", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -114,7 +114,7 @@ def tab(asked: Asked, browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def answer(asked: Asked) -> str:
-    """One of each kind of citation."""
+    """An answer with one citation of each kind."""
     tank, manual = asked.numbers["tank.py"], asked.numbers["pumps.md"]
     return (
         f"The function `pump` moves water, at tank.py:16-18, once `check` has let the amount pass [{tank}]. "
@@ -259,7 +259,7 @@ def test_nothing_hides_in_the_text_while_it_is_written(asked: Asked, tab: Page):
 
 
 def test_the_page_itself_lets_no_other_element_pass(tab: Page):
-    """What the server made once is kept by the browser; a mistake of an older one does no harm."""
+    """The browser stores HTML rendered by the server, so it must sanitize mistakes of older versions."""
     tab.goto("/ask")
     frames = '<img src="/static/icon.svg" alt="no"><iframe src="https://evil.example"></iframe>'
     hostile = f'<p class="x" id="y" hidden>{frames}{project.SCRIPT}<a href="//evil.example">a</a>'
@@ -494,7 +494,7 @@ def test_steps_of_an_agent_are_listed(tab: Page):
 
 
 def test_an_agent_calls_tools_of_the_server_and_what_they_give_is_read_and_cited(asked: Asked, tab: Page):
-    """The model is scripted; the tools, the filters and the check are those of the server."""
+    """The model is scripted; tools, filters and checks are those of the server."""
     calls = [
         ToolCall("c1", "graph", '{"question": "callers", "symbol": "pump"}'),
         ToolCall("c2", "log", '{"query": "tank"}'),

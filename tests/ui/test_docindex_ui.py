@@ -1,4 +1,4 @@
-"""A first day with `docindex ui`, in a browser. The tests are steps, each on what those before it left."""
+"""A first day with `docindex ui` in a browser. Each test is a step that builds on the previous ones."""
 
 import json
 import re
@@ -29,13 +29,13 @@ def test_the_lineage_shows_the_assets_before_there_is_a_source(page: Page):
 
 
 def test_a_source_that_is_added_gets_a_partition_and_a_run_by_itself(project: Project, page: Page):
-    # One after the other: the lineage counts a check of the run that was planned last only if the same run materialised
-    # the asset last. Of two runs at once, either may be ahead.
+    # Add them one by one: the lineage counts a check of the most recently planned run only if that run also
+    # materialized the asset last. Concurrent runs may finish in either order.
     for key, folder in ((NOTES, project.notes), (CODE, project.code)):
         assert f"added {key}" in project.docindex("source", "add", str(folder))
         ui.open_runs(page, key)
         ui.see(page, page.get_by_text("Success", exact=True).first)
-        expect(page.locator("a[href*='/sensors/']").first).to_be_visible()  # who launched it
+        expect(page.locator("a[href*='/sensors/']").first).to_be_visible()  # the sensor that launched it
 
 
 def test_all_assets_are_green_and_their_checks_passed(page: Page):
@@ -66,7 +66,7 @@ def test_chunks_shows_its_numbers_a_sample_and_its_checks(project: Project, page
 
 
 def test_one_partition_is_materialised_by_hand(page: Page):
-    # Not what has other partitions, nor what nights measure.
+    # Exclude assets with other partitions and those of the nightly evaluation.
     ui.open_lineage(page, 'not group:"memory" and not group:"evaluation"')
     page.get_by_role("button", name="Materialize all").click()
     dialog = page.get_by_role("dialog").filter(has_text="Launch runs to materialize 9 assets")

@@ -1,4 +1,4 @@
-"""Using the page of `docindex serve` in a browser, on a project of which attackers wrote a part."""
+"""The page of `docindex serve` in a browser, on a project partly written by attackers."""
 
 import os
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.ui
 
 PUMP = "/file/git/shop/tank.py"
 HOSTILE = f"/file/git/shop/{quote(project.HOSTILE_NAME)}"
-JOB_MS = 60_000  # a run of Dagster, on a machine that does other things
+JOB_MS = 60_000  # for a Dagster run on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_an_answer_that_comes_late_does_not_replace_a_newer_one(tab: Page):
 
     def late(route):
         time.sleep(0.6)
-        with suppress(Exception):  # the page gave it up
+        with suppress(Exception):  # the page aborted the request
             route.continue_()
 
     tab.route(re.compile(r"/part/results\?q=marmot"), late)
@@ -116,7 +116,7 @@ def test_a_result_is_noted_as_the_answer_and_taken_back(tab: Page):
 def test_a_result_opens_beside_the_others_with_its_lines_marked(tab: Page):
     tab.goto("/?q=move+water+between+the+well+and+a+tank")
     tab.locator(".hit a.open").first.click()
-    expect(tab.locator("#pane #L16.marked")).to_be_in_viewport()  # the best line of the chunk
+    expect(tab.locator("#pane #L16.marked")).to_be_in_viewport()  # the best-matching line of the chunk
     expect(tab.locator("#pane")).to_contain_text("Callers")
     expect(tab.locator(".hit.shown")).to_have_count(1)
     expect(tab).to_have_url(re.compile(r"at=git%2Fshop%2Ftank.py"))

@@ -1,4 +1,4 @@
-"""The versions of this project that came before, as its git history has them."""
+"""Earlier versions of this project from its git history."""
 
 import os
 import subprocess
@@ -10,23 +10,23 @@ _BACK = (50, 200, 400)  # commits before this one
 
 
 class NoHistoryError(Exception):
-    """There is no version before this one to be had, and what to do about that."""
+    """No earlier version is available; the message says how to get one."""
 
 
 def number(environment: Mapping[str, str] = os.environ) -> int:
-    """How many older versions are looked at, without a look at the history: there may be none."""
+    """Return the number of older versions to test, without reading the history."""
     return len(_named(environment)) or _VERSIONS
 
 
 def older(root: Path, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The commits or tags whose indexes are taken over.
+    """Return the commits or tags whose indexes are upgraded.
 
     Raises:
-        NoHistoryError: there is no history, or less than it takes.
+        NoHistoryError: the history is missing or too short.
     """
     if named := _named(environment):
         return named
-    # Without this, git would look for a repository in the folders around.
+    # Without this check, git would look for a repository in the parent folders.
     if not (root / ".git").exists():
         raise NoHistoryError(f"{root} is no clone: there is no history to take older versions from")
     if git(root, "rev-parse", "--is-shallow-repository").strip() == b"true":
@@ -43,7 +43,7 @@ def older(root: Path, environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def git(root: Path, *arguments: str) -> bytes:
-    """What a command prints."""
+    """Return the output of a command."""
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True).stdout
 
 

@@ -1,4 +1,4 @@
-"""Where there are no older versions, the tests of upgrades say so, and those of all else are collected."""
+"""Without older versions, the upgrade tests say so and all other tests are still collected."""
 
 import importlib.util
 import subprocess
@@ -11,7 +11,7 @@ from tests.upgrade.history import NoHistoryError, number, older
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A repository of six commits."""
+    """A repository with six commits."""
     for arguments in (("init", "--quiet"), *[("commit", "--quiet", "--allow-empty", "--message", "more")] * 6):
         identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)

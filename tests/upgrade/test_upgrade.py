@@ -1,7 +1,7 @@
-"""An index that an older version made opens, answers and is brought up to date by this one.
+"""An index from an older version opens, answers and is updated by this version.
 
-The older versions are the last three that are tagged `vX.Y.Z`; as long as there are fewer, commits that lie back in the
-history stand for them, or those that DOCINDEX_TEST_COMMITS names. Each has an environment of its own.
+The older versions are the last three tags `vX.Y.Z`. If there are fewer, earlier commits from the history or those in
+DOCINDEX_TEST_COMMITS replace them. Each version has its own environment.
 """
 
 import json
@@ -28,7 +28,7 @@ THIS = Path(sys.executable).with_name("docindex")
 
 
 def run(folder: Path, *command: str | Path) -> str:
-    """What a command prints in a project."""
+    """Return the output of a command in a project."""
     variables = {**os.environ, "PYTHONPATH": "", "DOCINDEX_CEILING_DIRECTORIES": str(folder.parent)}
     ended = subprocess.run(
         command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -39,7 +39,7 @@ def run(folder: Path, *command: str | Path) -> str:
 
 @pytest.fixture(params=range(number()))
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """An environment with an older version, and with what that needs."""
+    """An environment with an older version and its dependencies."""
     try:
         version = older(ROOT)[request.param]
     except NoHistoryError as error:

@@ -1,4 +1,4 @@
-"""Programs with an index."""
+"""Programs with a SCIP index."""
 
 from pathlib import Path
 

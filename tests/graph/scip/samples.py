@@ -1,4 +1,4 @@
-"""Copies of the small programs in `tests/fixtures/scip`, with the indexes that the real tools made of them."""
+"""Copies of the small programs in `tests/fixtures/scip`, with indexes from the real indexers."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Edge = tuple[str, str]
 
 @dataclass(frozen=True)
 class Shop:
-    """A program in a folder of its own, its index beside it, and the home of its tables."""
+    """A program in its own folder, the index next to it, and the home of its tables."""
 
     root: Path
     language: str
@@ -57,7 +57,7 @@ class Shop:
         file.write_text(change(file.read_text("utf-8")), "utf-8")
 
     def change_index(self, change: Callable[[Any], None]) -> None:
-        """Write the index anew, after a change to its message."""
+        """Rewrite the index after editing its message."""
         message = index_message().FromString(self.scip.read_bytes())
         change(message)
         self.scip.write_bytes(message.SerializeToString())
@@ -66,13 +66,13 @@ class Shop:
         return import_calls(read_index(self.scip), self.folder, self.chunks())
 
     def keep(self) -> ImportResult:
-        """Import, as the command does."""
+        """Import the index, as the command does."""
         found = self.imported()
         table.add(self.layout, KEY, found.table)
         return found
 
     def extract(self, previous: Extraction | None = None) -> Extraction:
-        """What the stage of the graph makes now."""
+        """Run the graph stage and return its result."""
         plan = GraphPlan().of(self.layout, KEY)
         chunks = self.chunks()
         return extraction.extract(self.layout, KEY, chunks, references_of(chunks), plan=plan, previous=previous)

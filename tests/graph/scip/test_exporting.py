@@ -1,4 +1,4 @@
-"""The graph of a source as an index of SCIP, which can be imported again."""
+"""Exporting the graph of a source as a SCIP index that can be imported again."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def message_of(folder: Path):
 
 
 def texts(folder: Path, message) -> list[tuple[str, str, bool]]:
-    """What is written at each occurrence: name, symbol, and whether it is a definition."""
+    """Return what each occurrence spells: name, symbol, and whether it is a definition."""
     found = []
     for document in message.documents:
         lines = (folder / document.relative_path).read_bytes().split(b"\n")
@@ -115,7 +115,7 @@ def test_the_calls_of_other_sources_are_not_written(python, tmp_path):
 
 @pytest.mark.parametrize("language", ["python", "typescript"])
 def test_what_is_written_and_imported_proves_the_same_edges(tmp_path, language):
-    """A precise index comes back from a graph that it was merged into."""
+    """This holds for a graph that was merged with a precise index."""
     shop = Shop.copy(tmp_path, language)
     chunks = shop.chunks()
     once = merge_precise(build_graph(chunks), shop.imported().table, chunks)
@@ -128,7 +128,7 @@ def test_what_is_written_and_imported_proves_the_same_edges(tmp_path, language):
 
 @pytest.mark.parametrize("language", sorted(path.name for path in PROGRAMS.iterdir() if path.is_dir()))
 def test_programs_in_all_languages_come_back(language):
-    """No document is refused, and no edge is other than before."""
+    """No document is rejected, and every edge is unchanged."""
     for program in sorted((PROGRAMS / language).iterdir())[:4]:
         chunks = chunks_of(program)
         graph = build_graph(chunks)

@@ -1,4 +1,4 @@
-"""An index is checked against the files that are indexed, document by document, before any of it is believed."""
+"""Importing an index: each document is checked against the indexed files before it is trusted."""
 
 import random
 
@@ -23,7 +23,7 @@ from tests.graph.scip.samples import KEY, Shop
 
 
 def known(shop: Shop) -> set[tuple[str, int, str, str]]:
-    """The calls of which an index knows what they reach in the source: caller, line, name and target."""
+    """Return the calls whose target the index locates in the source: caller, line, name and target."""
     rows = shop.imported().table.to_pylist()
     return {
         (row["caller"].rpartition("/")[2], row["line"], row["name"], target.rpartition("/")[2])
@@ -37,7 +37,7 @@ def document(message, path: str):
     return next(one for one in message.documents if one.relative_path == path)
 
 
-# What is read
+# Accepted documents
 
 
 def test_scip_python_tells_what_a_cast_and_a_test_of_the_type_make_known(python):
@@ -86,7 +86,7 @@ def test_columns_count_bytes_characters_or_units(encoding, column):
     assert byte_column("é😀\tf()", 99, encoding) is None
 
 
-# What is refused
+# Rejected documents
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_where_no_document_fits_nothing_is_imported(python):
         python.imported()
 
 
-# Files that are none
+# Invalid index files
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path):
@@ -257,7 +257,7 @@ def test_an_index_of_a_folder_in_the_source_is_of_the_files_in_it(python, tmp_pa
     assert found.files == ["program/shop/__init__.py", "program/shop/cart.py", "program/shop/goods.py"]
 
 
-# What stays
+# Stored index
 
 
 def test_indexes_of_two_tools_stand_side_by_side(tmp_path):

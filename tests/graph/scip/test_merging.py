@@ -1,4 +1,4 @@
-"""What an index proves stands in the graph instead of what was inferred, as long as its files stay as they were."""
+"""Merging: edges proven by an index replace inferred ones while their files are unchanged."""
 
 import random
 
@@ -47,7 +47,7 @@ def test_an_edge_that_an_index_contradicts_goes(typescript):
 
 
 def with_unresolved(graph: Graph, edge: Edge, name: str) -> Graph:
-    """The graph of a resolver that finds no target for an edge."""
+    """Return the graph of a resolver that finds no target for an edge."""
     rows = graph.triples.to_pylist()
     for row in rows:
         if (row["subject"], row["object"]) == edge and row["predicate"] == "calls":
@@ -90,7 +90,7 @@ def test_each_overload_that_was_inferred_stays(typescript):
 
 
 def test_a_package_that_is_installed_beside_its_source_does_not_take_the_calls_away(python):
-    """Where an index takes the source's own module for that of the installed package."""
+    """This holds if the index mistakes the source's own module for the installed package's."""
 
     def install(message):
         for document in message.documents:
@@ -117,7 +117,7 @@ def test_a_merge_is_the_same_when_it_is_merged_again(tmp_path, language):
     assert stray_edges(once, chunks) == ""
 
 
-# The next runs
+# Later runs
 
 
 def test_without_an_import_nothing_changes(python):

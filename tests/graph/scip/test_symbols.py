@@ -1,4 +1,4 @@
-"""The names of SCIP are read as its grammar has them, and written so."""
+"""Reading and writing SCIP symbol names according to its grammar."""
 
 import pytest
 from hypothesis import given
