@@ -1,8 +1,7 @@
-"""Asks questions in a process that records what it does: `python -m tests.answering.audited`.
+"""Answer questions in a process that records its own actions: `python -m tests.answering.audited`.
 
-Reads what to ask from standard input and writes what came of it to standard output, as JSON. The record is Python's own
-(audit events): connections, programs, and files that are opened or changed, from the moment on at which all code that
-answers is loaded.
+Reads the questions from standard input and writes the results to standard output, as JSON. The record uses Python's
+audit events: connections, programs, and files opened or changed. It begins once all code that answers is loaded.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ _ADDRESSES = {"socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "so
 
 
 class Record:
-    """What was done, by kind."""
+    """Recorded actions by kind."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -53,7 +52,7 @@ class Record:
             self.done["written"].append(f"{event} {arguments[0]!s}")
         elif event == "open" and not isinstance(arguments[0], int):
             path, _, flags = arguments
-            if flags & os.O_PATH:  # a folder on the way, of which nothing is read
+            if flags & os.O_PATH:  # an O_PATH descriptor reads nothing
                 return
             self.done["written" if flags & _WRITING else "read"].append(
                 os.path.normpath(Path(os.fsdecode(path)).absolute())
@@ -61,12 +60,12 @@ class Record:
 
 
 def about(text: str, filters: Filters) -> Question:
-    """A question with these filters, whatever the generation."""
+    """Return a question with these filters for any generation."""
     return Question(text, filters=lambda _: filters)
 
 
 async def asked(live: Live, settings: LLMSettings, question: Question, *, is_for_agent: bool) -> dict[str, Any]:
-    """What came of a question, as the terminal and the page show it."""
+    """Return the answer to a question as the terminal and the page show it."""
     model = chat_model(settings)
     steps = []
     toolbox = QuestionTools(live, question) if is_for_agent else None
@@ -87,7 +86,7 @@ async def asked(live: Live, settings: LLMSettings, question: Question, *, is_for
 
 
 async def main() -> None:
-    """Ask the first question twice before the record begins."""
+    """Ask the first question twice before recording begins, then ask the rest."""
     given = json.load(sys.stdin)
     live = live_of(Path(given["root"]))
     settings = LLMSettings(**given["llm"], api_key=SecretStr("K3Y"), retries=0, timeout_s=10)

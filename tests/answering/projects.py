@@ -1,4 +1,4 @@
-"""A small project for tests of answers: a repository, a manual, and a library that questions may be kept away from."""
+"""Small project for tests of answers: a repository, a manual, and a library that filters can exclude."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ VAULT = "# Vault\n\nThe pump of the vault is opened by the word MARMOT.\n"
 
 
 def make(root: Path, manual: Mapping[str, str] | None = None) -> Path:
-    """Write and index it; further pages of the manual may be given."""
+    """Write and index the project. `manual` adds pages to the manual."""
     pages = {"pumps.md": MANUAL, **(manual or {})}
     files = {"shop/tank.py": TANK, "shop/tests/test_tank.py": TESTS, "vault/vault.md": VAULT}
     files |= {f"manual/{name}": text for name, text in pages.items()}

@@ -1,10 +1,10 @@
-"""Passages for tests."""
+"""Sample passages."""
 
 from docindex_dagster.answering.passages import Passage
 
 
 def passage(number: int, text: str, path: str = "lib/pump.py", first: int = 1, **other) -> Passage:
-    """Lines of a file, from `first` on."""
+    """Return a passage of a file that starts at line `first`."""
     values = {
         "source": "library/sample",
         "kind": "function",

@@ -1,4 +1,4 @@
-"""A model that looks further by itself: what it is shown, what it is refused, and how it comes to an end."""
+"""Agentic answers: the tools a model may call, the calls that are rejected, and the limits on a run."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ from tests.serving.http.conftest import TANK
 
 EITHER = pytest.mark.parametrize(
     "protocol", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic")]
-)  # what they send of a call may be broken
+)  # providers whose tool calls can arrive incomplete
 ABOUT_EVERYTHING = Question("How is a pump started?", tokens=60)
 USED = Usage(9, 9)
 SEARCH = ToolCall("a1", "search", '{"query": "how is a pump started"}')
@@ -72,7 +72,7 @@ def live(root) -> Live:
 def events_of(
     live: Live, model: ChatModel, question: Question, conversation: Conversation | None = None
 ) -> list[Event]:
-    """What happens until the answer is there, with the tools of the project."""
+    """Return all events of an answer that uses the project's tools."""
 
     async def run() -> list[Event]:
         try:
@@ -94,7 +94,7 @@ def offers_tools(asked: Mapping[str, Any]) -> bool:
 
 
 def tool_messages(asked: Mapping[str, Any]) -> list[str]:
-    """What the tools gave, as each protocol sends it."""
+    """Return the tool results in a request, in the format of its protocol."""
     found = []
     for message in asked["messages"]:
         if message["role"] == "tool":
@@ -104,7 +104,7 @@ def tool_messages(asked: Mapping[str, Any]) -> list[str]:
     return found
 
 
-# What it finds
+# Tool results.
 
 
 @ALL
@@ -218,7 +218,7 @@ def test_a_model_that_cites_what_is_not_there_is_found_out(server, live):
     assert re.findall(r'href="([^"]*)"', html) == ["/2"]
 
 
-# What it does wrong
+# Invalid tool calls.
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_tool_that_fails_is_an_error_whose_reason_is_for_the_user_alone(server
     assert of(Answer, events)[0].text == "Open the valve [1]."
 
 
-# Its bounds
+# Limits.
 
 
 def test_after_eight_steps_it_answers_without_tools(server, live):
@@ -357,7 +357,7 @@ def test_what_tools_give_has_an_end_by_call_and_in_all(server, live):
 
 @dataclass
 class Stub:
-    """Tools that do as a test wants."""
+    """Tools that run a function of the test."""
 
     do: Callable[[], ToolResult]
     called: list[str] = field(default_factory=list)
@@ -391,7 +391,7 @@ async def investigated(
 
 @dataclass
 class Slow:
-    """A search of some seconds, which looks now and then whether it is to go on."""
+    """A search of several seconds that checks for cancellation."""
 
     begun: threading.Event = field(default_factory=threading.Event)
     given_up: threading.Event = field(default_factory=threading.Event)
@@ -537,7 +537,7 @@ def test_that_the_model_may_not_have_read_all_is_said_of_any_request(server, req
     assert of(Usage, items) == [Usage(9, 9, is_prompt_cut=True)]
 
 
-# Leaving
+# Cancellation.
 
 
 @ALL
@@ -580,7 +580,7 @@ def test_who_leaves_while_a_tool_is_at_work_waits_for_nothing(server):
     assert len(server.asked) == 1
 
 
-# Filters
+# Filters.
 
 
 def test_no_call_reads_what_the_question_is_not_about(server, live):
@@ -613,7 +613,7 @@ def test_no_call_reads_what_the_question_is_not_about(server, live):
 def test_a_model_without_tools_answers_from_what_was_found(server, live):
     @dataclass
     class Plain:
-        """The same model, which takes no tools."""
+        """The same model without support for tools."""
 
         model: ChatModel
         has_tools: bool = False

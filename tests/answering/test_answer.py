@@ -1,4 +1,4 @@
-"""A question answered: what happens in which order, and what becomes of a model that fails."""
+"""Answers to questions: the order of events, and the handling of model failures."""
 
 import asyncio
 import shutil
@@ -34,7 +34,7 @@ def indexed_once(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def live(indexed_once, tmp_path) -> Live:
-    """A project of its own: a test may change its files and settings."""
+    """Return a copy of the project, whose files and settings a test may change."""
     shutil.copytree(indexed_once, tmp_path / "project")
     return Live(load_settings(tmp_path / "project"))
 
@@ -46,7 +46,7 @@ def server():
 
 
 def happening(live: Live, question: Question, model: ChatModel | None, conversation=None, take=None) -> list[Event]:
-    """All events; `take` gets each as it comes."""
+    """Return all events. `take` is called with each event as it arrives."""
     events: list[Event] = []
 
     async def collect() -> None:

@@ -1,4 +1,4 @@
-"""Checks of citations: whether the cited passage has what the sentence says."""
+"""Citation checks: whether the cited passage supports the sentence."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ PASSAGES = [PUMP, DRAIN, NOTES]
 
 
 def only(text, passages=PASSAGES, **other):
-    """The one citation of an answer."""
+    """Return the only citation of an answer."""
     (found,) = check(text, passages, **other)
     return found
 
@@ -149,7 +149,7 @@ def test_no_passage_supports_nothing():
 
 
 class TestChangesOnDisk:
-    """Only what happened to the cited lines counts."""
+    """Only changes to the cited lines count."""
 
     @pytest.fixture
     def source(self, tmp_path):

@@ -1,4 +1,4 @@
-"""Questions that go on from each other."""
+"""Follow-up questions."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from tests.answering.test_passages import DRAIN, GATE, PUMP, context, numbers
 
 
 def after(question: str, answer: str = "It pumps.", *passages) -> Conversation:
-    """A conversation of one turn."""
+    """Return a conversation with one turn."""
     asked, _ = Conversation().found(context(*passages))
     return asked.answered(question, answer, tuple(check(answer, asked.passages.kept)))
 

@@ -1,4 +1,4 @@
-"""An answer without a model."""
+"""Extractive answers, which need no model."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""Verdicts on answers, a line each: whole ones, in a file of bounded size that its owner alone reads."""
+"""Feedback on answers: one complete line per verdict, in a file of bounded size that only its owner can read."""
 
 import json
 import multiprocessing
@@ -98,7 +98,7 @@ def test_a_line_that_cannot_be_written_leaves_nothing_of_itself(layout):
 
 
 def _note_in_little_space(layout: Layout, size: int) -> str:
-    """What the system says to a write that would make a file larger; it writes what fits."""
+    """Return the error for a write that exceeds the file size limit. The system writes as much as fits."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     try:

@@ -1,4 +1,4 @@
-"""What a model is given of the history, for a question about it."""
+"""Git history in the prompt of a question."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ LONG = "Because the pump was too slow. " * 100
 
 
 class Repository:
-    """A repository whose commits follow each other by a day."""
+    """Create a repository with one commit per day."""
 
     def __init__(self, root: Path, git, monkeypatch) -> None:
         self.root, self._git, self._patch = root, git, monkeypatch

@@ -1,4 +1,4 @@
-"""What an answer may hold, and what clients that render Markdown make of it once it is escaped."""
+"""Allowed content of answers, and what Markdown clients render after escaping."""
 
 import random
 import re
@@ -14,7 +14,7 @@ from docindex_dagster.answering.link_filter import LinkFilter
 from docindex_dagster.answering.markdown import parser
 
 EVIL = "https://evil.example/p.png?q=secret"
-# They render all that there is, HTML too.
+# Clients that render everything, including HTML.
 CLIENTS = [
     MarkdownIt("commonmark"),
     MarkdownIt("commonmark").enable(["table", "strikethrough"]),
@@ -29,14 +29,14 @@ def filtered(text: str, *, size: int = 0) -> str:
 
 
 def leaks(text: str) -> list[str]:
-    """What clients make of a text that leads or sends something elsewhere."""
+    """Return the types of rendered tokens that link to or load something."""
     tokens = [token for client in CLIENTS for token in client.parse(text)]
     every = [one for token in tokens for one in (token, *(token.children or ()))]
     return [one.type for one in every if one.type in {"image", "html_inline", "html_block", "link_open"}]
 
 
 def addresses(text: str) -> list[str]:
-    """What further clients make links of, since it looks like an address."""
+    """Return the addresses in plain text that some clients turn into links."""
     tokens = [token for client in CLIENTS for token in client.parse(text)]
     texts = ["".join(one.content if one.type == "text" else " " for one in token.children or ()) for token in tokens]
     return [found[0] for one in texts for found in BARE.finditer(one)]

@@ -1,4 +1,4 @@
-"""Citation marks: found outside of code, at exact positions, however the answer comes."""
+"""Citation marks: found outside code, at exact positions, however the answer is split."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ PASSAGES = [
     passage(1, "def pump(level):\n    # raise the level\n    return drain(level)"),
     passage(2, "def drain(level):\n    return level - 1", name="drain", path="lib/drain.py"),
 ]
-# Whatever could end a block, open code, or look like a mark.
+# Anything that could end a block, open code, or look like a mark.
 PIECES = st.sampled_from(
     [
         *(
@@ -44,7 +44,7 @@ ANSWERS = st.one_of(st.lists(PIECES, max_size=40).map("".join), st.sampled_from(
 
 
 def pieces_of(text: str, cuts: Sequence[int]) -> list[str]:
-    """A text cut at some places."""
+    """Split a text at the given positions."""
     ends = sorted({min(cut, len(text)) for cut in cuts} | {len(text)})
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
@@ -216,7 +216,7 @@ NUMBERS = st.lists(st.integers(1, 999), min_size=1, max_size=3)
 
 @st.composite
 def written(draw):
-    """An answer, and each of its marks with its position."""
+    """Generate an answer and its marks with their positions."""
     text, marks = "", []
     for _ in range(draw(st.integers(1, 6))):
         end = draw(st.sampled_from(["\n", "\r\n"]))

@@ -1,4 +1,4 @@
-"""Numbered passages: numbers run through a conversation, and none is given twice."""
+"""Numbered passages: numbers continue through a conversation and are never reused."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a model is asked: passages behind fences that they cannot open, in which everything can be seen."""
+"""Prompts: passages inside fences that they cannot close, with every character visible."""
 
 import re
 
@@ -13,7 +13,7 @@ from tests.answering.samples import passage
 
 
 def fenced(message: str) -> dict[str, str]:
-    """What stands behind each fence, as a reader finds it who keeps to the code of the first line."""
+    """Return the text inside each fence, as read by someone who relies on the code in the first line."""
     code = re.fullmatch(r"The code is ([0-9a-f]{16})\.", message.split("\n", maxsplit=1)[0])[1]
     bodies: dict[str, str] = {}
     opened: str | None = None
@@ -83,7 +83,7 @@ def test_the_same_question_about_the_same_passages_is_the_same_message():
     assert prompt("What?", [passage(1, "x")]) == prompt("What?", [passage(1, "x")])
 
 
-# What tools give
+# Tool results.
 
 
 def test_what_a_tool_finds_is_passages_what_was_shown_before_and_a_result():

@@ -1,4 +1,4 @@
-"""A checked answer, shown: only marks of passages become links, whatever the model writes."""
+"""Rendered answers: only citation marks become links, whatever the model writes."""
 
 from html.parser import HTMLParser
 
@@ -18,7 +18,7 @@ PLAIN |= {"h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "
 
 
 class Elements(HTMLParser):
-    """The elements of some HTML, and what its links lead to."""
+    """Tags, attributes and link targets of an HTML text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

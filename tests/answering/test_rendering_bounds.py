@@ -1,4 +1,4 @@
-"""Answers and files that are made to be slow to render."""
+"""Answers and files crafted to be slow to render."""
 
 import time
 
@@ -12,7 +12,7 @@ from docindex_dagster.render.html.prose import render_markdown
 from docindex_dagster.search import cancellation
 
 SIZE = 140_000
-# Forty times what an idle machine takes; in quadratic time it takes minutes.
+# Forty times the time on an idle machine. Quadratic time would take minutes.
 LONGEST_CPU_S = 20.0
 
 

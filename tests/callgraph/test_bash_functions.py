@@ -1,4 +1,4 @@
-"""Numbers of parameters: what `shift` takes off, and what is none."""
+"""Parameter counts of Bash functions, including `shift`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What was found in a cycle is taken by another file where it would find the same, and only there."""
+"""A file reuses results found in a cycle only if it would find the same results itself."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -13,7 +13,7 @@ Leads = Mapping[int, Sequence[int]]
 
 
 class Asked:
-    """A query by number, each with the numbers to which it leads, and how many of them were followed."""
+    """Query over numbers that lead to other numbers. Counts the evaluations."""
 
     def __init__(self, leads: Leads) -> None:
         self.leads = leads
@@ -23,7 +23,7 @@ class Asked:
         self.followed = 0
 
     def file(self, numbers: Sequence[int]) -> tuple[list[tuple[int, ...]], list[int]]:
-        """What a file finds, each number with what is found behind it, and what was read for it."""
+        """Return the results for each number in a file, and the numbers read for them."""
         self.table.start()
         return [self.ask(number) for number in numbers], self.table.looked()
 
@@ -36,7 +36,7 @@ class Asked:
                 found += self.table.asking_callers((), self.ask, lead)
             elif lead % 5 == 0:
                 found += self.table.without_callers(self.ask, lead)
-            elif len(found) < 4 or number % 3:  # what was found decides what is asked
+            elif len(found) < 4 or number % 3:  # the results so far decide which queries follow
                 found += self.ask(lead)
         return tuple(dict.fromkeys(found))
 
@@ -68,7 +68,7 @@ def test_what_a_file_knows_decides_whether_it_is_followed_again():
 def test_each_file_finds_what_it_finds_alone(
     seed: int, most_depth: int, most_steps: int, monkeypatch: pytest.MonkeyPatch
 ):
-    """In a random program, whose queries lead too deep or not: also what was read is the same."""
+    """Compare results and reads in random programs, with and without queries that exceed the depth limit."""
     random = Random(seed)
     leads = {number: random.choices(range(40), k=random.randint(0, 3)) for number in range(40)}
     files = [random.choices(range(40), k=6) for _ in range(40)]

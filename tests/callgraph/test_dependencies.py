@@ -1,4 +1,4 @@
-"""A file is resolved again when anything changes in another one that was read for it, by each way to look there."""
+"""A file is resolved again after any change in a file that was read for it, for each kind of lookup."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ Edge = tuple[str, str, str]
 PAINT = "class Paint:\n    def mix(self): ...\n"
 INK = "class Ink:\n    def mix(self): ...\n"
 ZIG_PAINT = 'const List = @import("a.zig").List;\nconst Paint = struct { pub fn mix(_: Paint) void {} };\n'
-# What changes in the second file, and which edge of the first one comes with it.
+# Each change to the second file, and the edge of the first file that it adds.
 CASES: dict[str, tuple[dict[str, str], tuple[str, str, str], Edge]] = {
     "a definition by its name": (
         {"a.rb": "def go\n  Paint.new.mix\nend\n"},
@@ -199,7 +199,7 @@ def edges(graph: Graph) -> set[Edge]:
 
 
 def without_empty(files: Mapping[str, str]) -> dict[str, str]:
-    """The files that are there; one that has no text is not."""
+    """Return the existing files, skipping files without text."""
     return {path: text for path, text in files.items() if text}
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints: equal for equal content in all processes, wherever it stands."""
+"""Fingerprints are equal for equal content, in every process and at every position."""
 
 from docindex_dagster.callgraph.exported_symbols import fingerprint
 from docindex_dagster.callgraph.ir import (

@@ -1,4 +1,4 @@
-"""What does not depend on a function is followed in the class or file around it, and means the same there."""
+"""Expressions that do not depend on a function are resolved in the enclosing class or file, with the same result."""
 
 from pathlib import Path
 

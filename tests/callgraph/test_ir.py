@@ -1,4 +1,4 @@
-"""Expressions that are equal are one object, so that answers about them are found again."""
+"""Equal expressions are the same object, so that cached answers about them are found."""
 
 from weakref import ref
 

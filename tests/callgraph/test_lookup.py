@@ -1,4 +1,4 @@
-"""What is looked up in all files: files are read as far as it is needed, and all that is there is found."""
+"""Lookups across all files find every definition and read only the files they need."""
 
 from docindex_dagster.callgraph.ir import Definition, FileIR
 from docindex_dagster.callgraph.program import Index, Lookup, Units
@@ -10,7 +10,7 @@ PATHS = [f"{letter}.py" for letter in "abcdef"]
 
 
 class Files:
-    """Six files that define `run`, and the paths of those that were made."""
+    """Six files that define `run`. Records the paths of the files that were built."""
 
     def __init__(self) -> None:
         self.made: list[str] = []

@@ -1,4 +1,4 @@
-"""Most classes have nothing under a name: they are passed over without following anything."""
+"""Classes without a member of a given name are skipped without resolving anything."""
 
 import pyarrow.compute as pc
 import pytest
@@ -12,7 +12,7 @@ NAMES = 40
 
 @pytest.fixture
 def fields_asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names for which the fields of a class were asked."""
+    """Record the names that are looked up in the fields of classes."""
     asked: list[str] = []
     fields = classes._fields
 

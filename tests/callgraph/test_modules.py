@@ -1,4 +1,4 @@
-"""Where files are looked for that imports name."""
+"""Candidate paths for imported modules."""
 
 import re
 

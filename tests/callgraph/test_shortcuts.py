@@ -1,4 +1,4 @@
-"""What saves work in the resolving of calls changes no graph, in any language."""
+"""Optimizations of call resolution change no graph, in any language."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def ask_every_class(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("without", "tables"),
     [
-        (follow_everything_where_it_stands, ["triples"]),  # nodes have what was looked at, which is more
+        (follow_everything_where_it_stands, ["triples"]),  # nodes record the files that were read, which are more
         (ask_every_class, ["triples", "nodes"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""What files say is the same after it was a table, and damage to one is noticed."""
+"""Extracted files survive a round trip through a table, and damaged tables are rejected."""
 
 import sys
 from pathlib import Path
@@ -66,7 +66,7 @@ def _several(row: Any, **columns: st.SearchStrategy[Any]) -> st.SearchStrategy[t
 
 
 def _kinds(row: Any) -> st.SearchStrategy[Any]:
-    """The texts that the first field of a statement can be."""
+    """Return a strategy for the literals allowed in the first field of a statement."""
     first, *_ = get_type_hints(row).values()
     return st.sampled_from(get_args(first))
 
@@ -108,7 +108,7 @@ def table_of(*irs: FileIR) -> pa.Table:
     return as_table(reference_rows(rows), "made")
 
 
-@settings(max_examples=40)  # each has every kind of what a file says
+@settings(max_examples=40)  # each example covers every kind of statement
 @given(st.lists(FILES, max_size=3))
 def test_what_files_say_is_read_back_as_it_was(irs):
     read = References(table_of(*irs))
@@ -152,11 +152,11 @@ def test_a_file_is_read_when_it_is_asked_for_and_no_other_one():
     [
         b"",
         b"{}",
-        b'[["a"],[],""]',  # without its lists
-        b'[[],[[1,0]],""' + 15 * b",[]" + b"]",  # a name of which the text is not there
-        b'[["a"],[[7,1]],""' + 15 * b",[]" + b"]",  # a call of itself
-        b'[["a"],[],""' + 14 * b",[]" + b',[0,"0"]]',  # a text that no number names
-        b'[["a"],[],"",[],[[0],[0]]' + 13 * b",[]" + b"]",  # calls of two columns
+        b'[["a"],[],""]',  # lists are missing
+        b'[[],[[1,0]],""' + 15 * b",[]" + b"]",  # a name refers to a missing text
+        b'[["a"],[[7,1]],""' + 15 * b",[]" + b"]",  # a call refers to itself
+        b'[["a"],[],""' + 14 * b",[]" + b',[0,"0"]]',  # a text instead of the number of a text
+        b'[["a"],[],"",[],[[0],[0]]' + 13 * b",[]" + b"]",  # calls have two columns
     ],
 )
 def test_a_row_that_is_damaged_is_not_read(content: bytes):

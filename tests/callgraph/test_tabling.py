@@ -1,10 +1,10 @@
-"""Queries are answered once, with what was read for it; another file takes an answer only where it finds the same."""
+"""Each query is answered once and records what it read. Files reuse an answer only if they would find the same."""
 
 from docindex_dagster.callgraph.tabling import Memo, Query, Table
 
 
 class Asked:
-    """A query by name, and the names that were followed."""
+    """Query over names. Records the names that were resolved."""
 
     def __init__(self) -> None:
         self.table = Table()
@@ -13,7 +13,7 @@ class Asked:
         self.followed: list[str] = []
 
     def ask(self, name: str, *leads: str, key: int = 0) -> frozenset[str]:
-        """What `name` stands for: itself, and what the names stand for to which it leads."""
+        """Return `name` and all names reachable through `leads`."""
         return self.query(name, leads, key)
 
     def _find(self, name: str, leads: tuple[str, ...], key: int) -> frozenset[str]:
@@ -23,7 +23,7 @@ class Asked:
         return frozenset({name}).union(*(self.cycle(lead) for lead in leads))
 
     def cycle(self, name: str) -> frozenset[str]:
-        """`left` leads to `right`, and that back to `left`."""
+        """Resolve a name in a cycle of `left` and `right`."""
         return self.ask(name, *{"left": ["right"], "right": ["left"]}.get(name, []))
 
 

@@ -1,4 +1,4 @@
-"""Sets of values: each once, by its strongest step, and not too many."""
+"""Sets of values: no duplicates, the strongest step for each value, and a bounded size."""
 
 from docindex_dagster.callgraph.ir import Name, Record
 from docindex_dagster.callgraph.resolver.values import (

@@ -1,4 +1,4 @@
-"""The `chunks` table of a source: what is reused, what is cut again, what is refused."""
+"""The `chunks` table of a source: rows reused, files chunked again, and tables rejected."""
 
 import os
 from pathlib import Path
@@ -178,7 +178,7 @@ def test_a_file_that_changes_into_what_is_not_indexed_is_left_out_alone_and_look
 
 
 def test_a_file_that_was_edited_before_it_was_cut_is_looked_at_again(source):
-    """Or its first text, should it come back, would be taken for the one that is indexed."""
+    """If the first text came back, it would otherwise count as already indexed."""
     inputs = gather(discover(source), SETTINGS)
     (source.path / "b.md").write_text("# Gamma\n\nOther words that fill a line.\n")
 

@@ -1,4 +1,4 @@
-"""Chunkers: which one cuts a file, those of other packages, and the one for messages."""
+"""Chunkers: selection per file, chunkers from other packages, and the chunker for messages."""
 
 import re
 from dataclasses import replace
@@ -25,7 +25,7 @@ OPTIONS = ChunkOptions(Sizes(), code_chars=1500)
 MINUTES = "Ada opened the meeting. Everybody had read the paper. " * 40 + "\n\nNobody objected!\n"
 
 
-# Which chunker
+# Selection.
 
 
 def test_the_last_glob_that_matches_decides():
@@ -59,7 +59,7 @@ def test_every_loader_of_discovery_has_a_chunker():
         assert load_chunker(name)(SourceFile("a", "Some words.\n"), OPTIONS).drafts[0].text.strip() == "Some words."
 
 
-# Cutting at places
+# Splitting at positions.
 
 
 @given(st.text(alphabet="ab \n\u00e9"), st.lists(st.integers(-2, 30)))
@@ -71,7 +71,7 @@ def test_what_is_cut_at_places_is_whole(text, offsets):
         check_drafts(FileDrafts(drafts), text)
 
 
-# Messages
+# Messages.
 
 
 def test_messages_end_with_a_sentence_and_repeat_the_last_ones():
@@ -97,7 +97,7 @@ def test_messages_lose_nothing(text):
     assert end == (len(text.encode()) if text.strip() else 0)
 
 
-# What another package's chunker returns
+# Chunks from other packages.
 
 TEXT = "Feature: Cash\n\nScenario: Withdraw\n  Given an account\n"
 
@@ -125,7 +125,7 @@ def test_no_draft_of_a_file_with_text_is_refused():
         check_drafts(FileDrafts(()), TEXT)
 
 
-# The example of the documentation, installed and used
+# The example from the documentation, installed and used.
 
 FEATURE = """\
 Feature: Cash machine
@@ -147,14 +147,14 @@ BROKEN = "def fails(file, options):\n    raise KeyError(file.path)\n\n\ndef lies
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the example is installed, with two chunkers that fail."""
+    """Install the example, with two chunkers that fail."""
     folder = tmp_path_factory.mktemp("docindex-gherkin")
     return install(folder, "how-to/write-a-chunker.md", broken=("fails", "lies"), code=BROKEN)
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Path:
-    """A project whose settings use them, indexed."""
+    """Index a project whose settings use the chunkers."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "bank").mkdir()
     (folder / "bank" / "cash.feature").write_text(FEATURE)

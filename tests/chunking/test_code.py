@@ -33,7 +33,7 @@ def dense(text: str) -> int:
 
 
 def outline(drafts: tuple[Draft, ...]) -> list[str]:
-    """Each chunk as `lines type symbol part <parent`."""
+    """Format each chunk as `lines type symbol part <parent`."""
     return [
         f"{draft.start_line}-{draft.end_line} {draft.chunk_type}"
         + (f" {draft.symbol.qualified_name}" if draft.symbol else "")
@@ -45,7 +45,7 @@ def outline(drafts: tuple[Draft, ...]) -> list[str]:
 
 @st.composite
 def mutated_code(draw):
-    """A fixture with a few spans of it removed, repeated or replaced, in its own or another language."""
+    """Generate a fixture with a few spans removed, repeated or replaced."""
     text = FIXTURES[draw(st.sampled_from(sorted(FIXTURES)))]
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, len(text)))

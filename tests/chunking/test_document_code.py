@@ -1,4 +1,4 @@
-"""What the code of a page or a notebook defines belongs to chunks, so that it is found by name and by kind."""
+"""Symbols defined in the code of a page or notebook belong to chunks, so that searches find them by name and kind."""
 
 import json
 

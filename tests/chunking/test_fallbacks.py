@@ -1,4 +1,4 @@
-"""Files that were cut as text: how they are counted and reported."""
+"""Files chunked as plain text: how they are counted and reported."""
 
 import pyarrow as pa
 import pytest

@@ -89,6 +89,6 @@ def test_the_unreadable_end_of_a_long_line_is_left_out_and_all_other_lines_stay(
     texts = build_chunks(source, gather(discover(source), settings), None, settings).table["text"].to_pylist()
 
     assert len("".join(texts)) < len(text) or "".join(texts) == text
-    assert len("".join(texts)) < 3100 + sum(map(len, whole_lines))  # the first part of the long line, and the last one
+    assert len("".join(texts)) < 3100 + sum(map(len, whole_lines))  # the first and the last part of the long line
     assert all(line in "".join(texts).split("\n") for line in whole_lines)
     assert "".join(texts).startswith(text[:5])

@@ -1,4 +1,4 @@
-"""No chunk holds a secret that discovery found."""
+"""No chunk contains a secret that discovery found."""
 
 import random
 import string

@@ -1,4 +1,4 @@
-"""The code cells of a notebook are read as one file in the language of its kernel."""
+"""The code cells of a notebook are parsed as one file in the language of its kernel."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Parsing workers: a file that crashes or hangs one costs that file its structure, and nothing else."""
+"""Parsing workers: a file that crashes or hangs one loses its own structure, and other files are unaffected."""
 
 import multiprocessing
 import os
@@ -30,7 +30,7 @@ CODE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
 
 
 class CrashesWorker(PosixPath):
-    """A folder whose use ends a worker, as a fault in a parser does, but not the process that started it."""
+    """Path that crashes the worker that uses it, like a fault in a parser, but not the parent process."""
 
     def __fspath__(self) -> str:
         if os.environ.get("TOKENIZERS_PARALLELISM") == "false":
@@ -84,13 +84,13 @@ def fail_after_the_first(jobs: list[FileJob]) -> None:
 def test_what_a_failed_run_left_in_the_worker_does_not_hold_up_the_next(tmp_path):
     fine, endless = job(tmp_path, "a.py"), job(HangsWorker(tmp_path), "b.py")
     with pytest.raises(RuntimeError):
-        fail_after_the_first([replace(one, size=1 << 20) for one in (fine, endless)])  # a batch each
+        fail_after_the_first([replace(one, size=1 << 20) for one in (fine, endless)])  # each file in its own batch
 
     started = time.monotonic()
     found = chunk([job(tmp_path, "c.py")], workers=1)
 
     assert [row["fallback"] for row in found["c.py"]] == [None] * len(found["c.py"])
-    assert time.monotonic() - started < 60  # a new worker, on a busy machine
+    assert time.monotonic() - started < 60  # includes starting a new worker on a busy machine
 
 
 def test_the_worker_stays_after_a_run_that_succeeded(tmp_path):
@@ -108,12 +108,12 @@ def test_ctrl_c_does_not_reach_a_worker_even_while_it_starts(tmp_path, capfd):
         found = other.submit(chunk, jobs, workers=2)
         while not found.done():
             for pid in filter(None, (worker.pid for worker in multiprocessing.active_children())):
-                with suppress(ProcessLookupError):  # it may end meanwhile
+                with suppress(ProcessLookupError):  # the worker may have exited
                     os.kill(pid, signal.SIGINT)
             time.sleep(0.01)
 
     assert {path: rows[0]["fallback"] for path, rows in found.result().items()} == {"a.py": None, "b.py": None}
-    # A worker that is let go while it starts, since the other one did all, may say so; that is no interrupt.
+    # A worker that is dismissed during startup may print an error, but not an interrupt.
     assert "KeyboardInterrupt" not in capfd.readouterr().err
 
 
@@ -230,7 +230,7 @@ def test_the_worker_that_replaces_one_that_crashed_runs_no_module_of_a_source(tm
 
 
 def cut(root: str) -> None:
-    """What a run that Dagster launched does in a process of its own."""
+    """Chunk a file, like a run that Dagster launched in its own process."""
     assert chunk([job(Path(root), "page.md")], workers=1)
 
 

@@ -1,4 +1,4 @@
-"""What files of code say about names: where it is taken from, and what is parsed for it."""
+"""Extracted references of code files: where they are reused from, and which files are parsed for them."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rows of the `chunks` table, and what their hashes stand for."""
+"""Rows of the `chunks` table, and the fields that their hashes cover."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ ROW = chunks_of({"a.py": ["alpha reads a file"]})
 
 
 def changed(value: Any, kind: pa.DataType) -> Any:
-    """Another value of the same type."""
+    """Return another value of the same type."""
     if pa.types.is_boolean(kind):
         return not value
     if pa.types.is_integer(kind):

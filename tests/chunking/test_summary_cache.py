@@ -1,4 +1,4 @@
-"""Where summaries are kept: nothing is lost by a kill, and what is old goes once there is very much."""
+"""Cached summaries: a kill loses nothing, and old summaries are evicted when the cache grows large."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

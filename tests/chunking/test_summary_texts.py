@@ -1,4 +1,4 @@
-"""What an LLM is asked about a chunk, and what is kept of its answer."""
+"""Prompts for summaries of chunks, and what is stored from the answers."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""What is indexed may be private: the index is for its user, and for a group if the settings say so."""
+"""Permissions of the index: private to its user, or readable by a group if the settings say so."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_the_home_is_for_its_user_alone(settings):
 
 def test_the_home_of_an_older_version_is_closed_with_all_that_is_in_it(settings):
     program, text = (settings.home / "tables" / name for name in ("program", "text"))
-    linked = settings.home / "checkouts/git%2Ftool/linked"  # elsewhere a home contains no links
+    linked = settings.home / "checkouts/git%2Ftool/linked"  # a home contains symlinks nowhere else
     for file in (text, linked):
         file.parent.mkdir(parents=True)
     outside = settings.root / "outside"
@@ -60,7 +60,7 @@ def test_the_home_of_an_older_version_is_closed_with_all_that_is_in_it(settings)
 def test_a_group_may_read_if_the_settings_say_so(settings, monkeypatch):
     with writable_home(settings) as layout:
         layout.catalog.write_text("[]")
-    layout.home.chmod(0o2700)  # what is made in it is its group's
+    layout.home.chmod(0o2700)  # new files inherit the group of the folder
     monkeypatch.setenv("DOCINDEX_ACCESS__GROUP", "true")
     with writable_home(load_settings(settings.root)):
         layout.stores.mkdir()

@@ -1,4 +1,4 @@
-"""Arrow files hold the values of their rows, and no byte of what lay beside these in memory."""
+"""Arrow files contain the values of their rows and no neighboring bytes from memory."""
 
 import pyarrow as pa
 import pytest

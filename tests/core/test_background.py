@@ -1,4 +1,4 @@
-"""A thread that makes calls one after the other."""
+"""A background thread that runs calls one after another."""
 
 from contextvars import ContextVar
 from functools import partial
@@ -69,7 +69,7 @@ def test_after_an_error_calls_that_have_not_begun_are_dropped():
 
     with pytest.raises(ValueError, match="no"), BackgroundThread("test") as thread:
         fail(thread)
-    assert made in (["first"], ["first", "second"])  # the first may have ended before the error came
+    assert made in (["first"], ["first", "second"])  # the first call may end before the error is raised
 
 
 def test_an_interrupt_waits_for_nothing():

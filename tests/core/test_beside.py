@@ -82,4 +82,4 @@ def test_a_call_that_fails_in_the_other_thread_fails_them_all():
 
 
 def void(_: object) -> None:
-    """Take a result and return nothing."""
+    """Accept a result and return nothing."""

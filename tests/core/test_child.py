@@ -1,4 +1,4 @@
-"""Work in a process of its own gives its result and its events here, and never leaves the process behind."""
+"""Child processes return results and events to the parent, and are never left running."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Homes whose links are refused, and folders that are listed without following links."""
+"""Confined homes reject symlinks, and folders are listed without following symlinks."""
 
 import os
 from pathlib import Path

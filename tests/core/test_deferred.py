@@ -1,4 +1,4 @@
-"""Imports that wait until they are needed."""
+"""Imports deferred until first use."""
 
 import importlib
 import subprocess
@@ -23,7 +23,7 @@ print(sys.modules[client].ApiClient.__name__, f"{client}.api" in sys.modules)
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a package with a module writes that it runs."""
+    """Return the log to which a test package writes when it is imported."""
     log = tmp_path / "runs"
     folder = tmp_path / PACKAGE
     folder.mkdir()

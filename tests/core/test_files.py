@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole, and what is said when the disk has no space for them."""
+"""Atomic file replacement, and error messages for a full disk."""
 
 import errno
 import os
@@ -123,7 +123,7 @@ def test_a_folder_is_removed_though_a_thread_still_writes_into_it(tmp_path):
 
 
 def write_until_gone(folder, written) -> None:
-    """Write files as a thread of a library does: for a while, and until there is no folder."""
+    """Write files until the folder is removed, like a thread of a library."""
     with suppress(FileNotFoundError):
         for number in range(300):
             (folder / f"{number}.idx").touch()

@@ -1,4 +1,4 @@
-"""What everything stands on: atomic files, stamped tables, locks between processes, paths."""
+"""Foundations: atomic files, stamped tables, locks between processes, paths."""
 
 import multiprocessing
 import subprocess

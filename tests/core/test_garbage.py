@@ -1,4 +1,4 @@
-"""While much is loaded Python looks for no garbage; what is free is given back to the system."""
+"""Garbage collection pauses while much is loaded, and free memory returns to the system."""
 
 import gc
 import platform
@@ -16,7 +16,7 @@ def _collecting() -> Iterator[None]:
     gc.enable()
     gc.unfreeze()
     yield
-    gc.freeze()  # as for the other tests
+    gc.freeze()  # restore the state that the other tests expect
     gc.enable()
 
 
@@ -48,7 +48,7 @@ def test_where_nothing_is_looked_for_nothing_is_begun():
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries give back what is free by themselves")
 def test_free_memory_goes_back_to_the_system():
     objects = [bytearray(700) for _ in range(100_000)]
-    last = bytearray(700)  # behind which the heap cannot shrink by itself
+    last = bytearray(700)  # keeps the heap from shrinking by itself
     used = _resident_bytes()
     objects.clear()
 

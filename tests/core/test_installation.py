@@ -1,4 +1,4 @@
-"""How an extra is installed: as docindex itself was."""
+"""Extras are installed with the tool that installed docindex."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Installs the distribution in a folder that is looked at first; with what pip notes of where it came from."""
+    """Install the distribution in a folder that comes first on the path, with pip's record of its origin."""
 
     def install(noted: object) -> None:
         info = tmp_path / "docindex_dagster-9.dist-info"

@@ -1,4 +1,4 @@
-"""Ctrl-C ends what runs, also where another person took the signal."""
+"""Ctrl-C stops the running command, even if another handler received the signal."""
 
 import signal
 import sys
@@ -19,7 +19,7 @@ def test_a_signal_whose_handler_forgets_it_is_an_interrupt_nevertheless(ending):
             signal.raise_signal(ending)
             with pytest.raises(KeyboardInterrupt):
                 check()
-            check()  # each is reported once
+            check()  # each signal is reported once
     finally:
         signal.signal(ending, before)
 

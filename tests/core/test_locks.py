@@ -1,4 +1,4 @@
-"""A lock that many share, or one holds alone."""
+"""Shared and exclusive locks."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def nobody_waits(owner: str) -> None:
 
 
 def sharing(lock: Path) -> "subprocess.Popen[str]":
-    """A process that shares the lock nearly all the time."""
+    """Run a process that holds the shared lock almost all the time."""
     process = subprocess.Popen([sys.executable, "-c", _SHARING, lock], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "shared\n"
     return process

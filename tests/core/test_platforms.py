@@ -1,4 +1,4 @@
-"""docindex runs on Linux and macOS. On Windows it says in a line that it does not, and imports nothing."""
+"""docindex supports Linux and macOS. On Windows it prints one line and imports nothing."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 from docindex_dagster.core import platforms
 from docindex_dagster.documents import pdf
 
-# As on Windows: these modules are not there. The platform is named last, since the standard library reads it as well.
+# Simulate Windows, where these modules do not exist. Set the platform last, because the standard library reads it too.
 _ON_WINDOWS = """
 import sys
 for name in ("fcntl", "resource", "grp", "pwd", "termios"):

@@ -1,4 +1,4 @@
-"""Text of others is shown such that each character can be seen, and none acts on a terminal."""
+"""Text from untrusted sources is shown with every character visible and none interpreted by a terminal."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ def test_no_character_that_cannot_be_seen_is_left_and_every_other_is():
         assert len(shown) == 1
         assert not unseen(shown)
         assert shown not in BLANK
-        # Those that a later version of Unicode knows are named in advance.
+        # Includes unassigned characters, which later versions of Unicode may define.
         assert shown == char or unicodedata.category(char) in {*UNSEEN, "Cn"} or char in BLANK
 
 
@@ -75,4 +75,4 @@ def test_graphml_says_which_character_it_was():
     assert all(line.startswith("<") for line in text.splitlines())
     nodes = set(parse_graphml(text))
     assert {f"library/sample!{name}" for name in names if name != "a\x1bb.py"} < nodes
-    assert "library/sample!a\u241bb.py" in nodes  # XML has no escape character
+    assert "library/sample!a\u241bb.py" in nodes  # XML cannot represent the escape character

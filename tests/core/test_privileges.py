@@ -1,4 +1,4 @@
-"""Which settings need trust: each one is listed here, so that a new one has to be put on one side or the other."""
+"""Lists every setting with whether it needs trust, so that each new setting must be classified."""
 
 import os
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ schedule.max_age_hours schedule.nightly schedule.remote_interval_s schedule.time
 search.candidates search.default_source search.look_s search.top_k serve.concurrency serve.max_body_bytes serve.queue
 summaries.max_tokens summaries.min_chars summaries.source_types
 """
-# From the environment alone, or decided table by table.
+# Settings that come from the environment alone, or are decided per table.
 ELSEWHERE = {
     "root",
     "home",
@@ -80,7 +80,7 @@ def test_each_setting_is_known_to_need_trust_or_not():
         ({"memory": {"per_second": 1}}, ["memory"]),
         ({"storage": {"url": "s3://bucket/prefix"}}, ["storage"]),
         ({"serve": {"hosts": ["evil.example"], "queue": 3}}, ["serve.hosts"]),
-        ({"embedding": "static"}, []),  # it is refused for what it is
+        ({"embedding": "static"}, []),  # rejected by its value
     ],
 )
 def test_a_value_needs_trust_unless_it_stays_on_this_machine(tmp_path, values, names):
@@ -190,7 +190,7 @@ def _borrow_in_another_way(how: str, root: Path, other: Path) -> None:
 
 
 def _borrow(how: str, root: Path, other: Path) -> None:
-    """Let the repository in `root` read from `other`, in one of the ways that git follows."""
+    """Make the repository in `root` read from `other` through a git mechanism."""
     own = root / ".git"
     match how:
         case "a link":

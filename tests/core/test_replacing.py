@@ -5,7 +5,7 @@ from docindex_dagster.core.tables import concat_sorted_by_path, replace_rows
 
 
 def _table(*rows: str) -> pa.Table:
-    """Rows `path:text`."""
+    """Return a table of rows given as `path:text`."""
     paths, texts = zip(*(row.split(":") for row in rows), strict=True) if rows else ((), ())
     return pa.table({"path": pa.array(paths, pa.string()), "text": pa.array(texts, pa.string())})
 

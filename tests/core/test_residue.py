@@ -1,4 +1,4 @@
-"""Erased texts are found in every byte of a file, and texts that stay are not taken for them."""
+"""Erased texts are found in every byte of a file, and remaining texts are not mistaken for them."""
 
 import numpy as np
 import pyarrow as pa

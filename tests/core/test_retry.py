@@ -1,4 +1,4 @@
-"""Trying again: how often, after how long a wait, and after which errors."""
+"""Retries: the number of attempts, the delays, and the errors that trigger them."""
 
 import asyncio
 import math
@@ -14,7 +14,7 @@ from docindex_dagster.core.retry import Retry, retry_after_s
 
 
 class Passing(Exception):  # noqa: N818 it is a stage of it
-    """May be another one the next time."""
+    """A transient error."""
 
     def __init__(self, asked_s: float | None = None) -> None:
         self.asked_s = asked_s
@@ -22,7 +22,7 @@ class Passing(Exception):  # noqa: N818 it is a stage of it
 
 
 def call(retry: Retry, *errors: Exception) -> tuple[str, list[float]]:
-    """What comes after these errors, one an attempt, and how long was waited before each attempt but the first."""
+    """Return the result after these errors, one per attempt, and the delay before each retry."""
     left, waits = list(errors), list[float]()
 
     def attempt() -> str:
@@ -37,7 +37,7 @@ def call(retry: Retry, *errors: Exception) -> tuple[str, list[float]]:
 
 
 def call_async(retry: Retry, *errors: Exception) -> tuple[str, list[float]]:
-    """As `call`, of what is awaited."""
+    """Do the same as `call` for a coroutine."""
     left, waits = list(errors), list[float]()
 
     async def attempt() -> str:

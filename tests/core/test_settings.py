@@ -1,4 +1,4 @@
-"""Settings: the file, the environment over it, and errors that say where and what."""
+"""Settings: the file, overrides from the environment, and errors that name the location and the problem."""
 
 import os
 import traceback

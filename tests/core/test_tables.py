@@ -1,4 +1,4 @@
-"""Tables in files, of which the last ones that were read or written stay in memory."""
+"""Tables in files, with a cache of the most recently used tables."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,7 +78,7 @@ def test_no_more_tables_stay_in_memory_than_are_allowed(tmp_path, monkeypatch):
     table = written(first, 1)
     written(second, 2)
     assert tables.read(first) is table
-    written(third, 3)  # the second one was used longest ago
+    written(third, 3)  # evicts the second table, which is the least recently used
 
     assert tables.read(first) is table
     monkeypatch.setattr(tables, "_read", lambda _: None)
@@ -86,7 +86,7 @@ def test_no_more_tables_stay_in_memory_than_are_allowed(tmp_path, monkeypatch):
 
 
 class Sized:
-    """Counts how often its size is asked for."""
+    """Counts reads of its size."""
 
     asked = 0
 
@@ -97,7 +97,7 @@ class Sized:
 
 
 def test_the_size_of_a_table_is_asked_for_once(tmp_path):
-    """Of many small tables, asking all of them at each use would take time quadratic in their number."""
+    """Reading the size of every table on each use would take quadratic time with many small tables."""
     recent, held = tables._Recent(), [Sized() for _ in range(5)]
     for number, table in enumerate(held):
         recent.put(tmp_path / str(number), (number,), table)
@@ -143,7 +143,7 @@ def test_a_copy_that_is_there_stays_and_one_that_is_damaged_or_of_another_versio
     assert path.stat().st_ino == first
 
     data = bytearray(path.read_bytes())
-    data[4:200] = bytes(196)  # its footer is whole
+    data[4:200] = bytes(196)  # the footer stays intact
     path.write_bytes(data)
     tables.copy(source, path, "one")
     assert pq.read_table(path).equals(table)

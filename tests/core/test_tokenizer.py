@@ -1,4 +1,4 @@
-"""Words, and counts of tokens."""
+"""Words and token counts."""
 
 import re
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.core.tokenizer import count_tokens, words
 
-# Where borders could be mistaken: humps, digits, marks, other scripts, and what stands between texts.
+# Ambiguous boundaries: humps, digits, marks, other scripts, and separators.
 PARTS = [
     "a",
     "Ab",
@@ -88,7 +88,7 @@ def test_what_can_be_read_has_tokens_and_no_more_than_characters(text):
 
 
 def test_tokens_are_words_runs_of_marks_and_line_ends():
-    assert count_tokens(["one two()\n\n    four\n"]) == [6]  # one, two, (), line end, four, line end
+    assert count_tokens(["one two()\n\n    four\n"]) == [6]  # one, two, (), newline, four, newline
 
 
 def test_a_long_run_counts_once_more_every_four_bytes():

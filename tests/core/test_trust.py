@@ -1,4 +1,4 @@
-"""What a user grants to a project, where it is kept, and whose folders docindex works in."""
+"""Trust: what a user grants to a project, where grants are stored, and whose folders docindex accepts."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from docindex_dagster.core.trust import Privilege, check_owner, grant, hidden_na
 from docindex_dagster.sources import config_edits
 from docindex_dagster.sources.initial_config import write_first
 
-OTHER = 54_321  # a user id that nobody has
+OTHER = 54_321  # an unassigned user ID
 ASKED = Privilege.of("embedding.base_url", "https://x.example/v1")
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
@@ -194,7 +194,7 @@ def test_the_home_of_a_trusted_owner_is_found(tmp_path, git, has):
     for number, folder in enumerate(hidden):
         folder.mkdir()
         os.utime(folder, (number, number))
-    (home / ("e" * 32)).mkdir()  # this user's
+    (home / ("e" * 32)).mkdir()  # owned by this user
     if has == "home that git tracks":
         (home / "catalog.json").touch()
         git(root, "init", "-q")
@@ -255,7 +255,7 @@ def test_settings_that_are_a_link_are_refused_until_it_is_trusted(tmp_path, targ
         load_settings(file.parent)
     file.unlink()
     file.symlink_to(target)
-    grant(file.parent, [], owner=os.geteuid())  # of settings before a pull
+    grant(file.parent, [], owner=os.geteuid())  # grant for the settings before a pull
 
     with pytest.raises(OwnershipError, match="is a symbolic link to"):
         config_edits.add(file.parent, {"kind": "library", "path": "."})
@@ -283,7 +283,7 @@ def test_a_store_that_was_removed_grants_nothing(tmp_path):
 
 
 def test_a_key_of_pydantic_is_not_a_setting(tmp_path):
-    """Its constructor reads other sources of settings where it is given such an argument."""
+    """The constructor of pydantic settings would read other sources if it received such an argument."""
     for key in ("_cli_parse_args", "_env_prefix", "_secrets_dir", "_build_sources", "__pydantic_self__", "nothing"):
         (tmp_path / "docindex.toml").write_text(f'{key} = ["--embedding.provider=openai"]\n')
         with pytest.raises(SettingsError, match=f"unknown setting {key}"):

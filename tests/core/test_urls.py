@@ -1,4 +1,4 @@
-"""URLs: those that git is given, and those that never reach it."""
+"""URLs that are passed to git, and URLs that are rejected."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the tests of embedders share."""
+"""Shared fixtures for the tests of embedders."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.embedding.openai_server import OpenAIServer, serving
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """A server that speaks OpenAI's API; nothing in the environment says where another one is."""
+    """Start a server that speaks OpenAI's API, and clear the environment of other endpoints."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with serving() as server:

@@ -1,4 +1,4 @@
-"""Folders as models of sentence-transformers lie in: their files alone, whose weights are any bytes."""
+"""Model folders in the layout of sentence-transformers, with arbitrary bytes as weights."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ POOLING = {"word_embedding_dimension": 24, "pooling_mode_cls_token": False, "poo
 
 
 def write_model(folder: Path, *kinds: str, weights: bytes = b"weights", **configs: Mapping[str, Any]) -> Path:
-    """A folder with modules of some kinds, the first of which lies at its root; `configs` are theirs, by kind."""
+    """Write a model folder with the given module kinds, the first at its root. `configs` maps kinds to configs."""
     kinds = kinds or ("Transformer", "Pooling", "Normalize")
     modules = []
     for at, kind in enumerate(kinds):

@@ -1,6 +1,6 @@
-"""An API that speaks OpenAI's `/v1/embeddings` on the loopback device: real HTTP, and every way in which it may fail.
+"""Fake of OpenAI's `/v1/embeddings` on the loopback interface: real HTTP and every kind of failure.
 
-It counts each text that it answered, which is what would have been paid for.
+It counts each text that it embeds, which is what a real API would charge for.
 """
 
 import base64
@@ -25,34 +25,34 @@ KEY = "sk-d0c1ndex-K3Y-that-must-not-be-told"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to a request in place of an answer; `change` is done to the answer instead."""
+    """Response that replaces the normal one. `change` edits the normal response instead."""
 
     status: int = 200
     body: bytes = b'{"error": {"message": "it fails", "param": null, "code": null}}'
     headers: dict[str, str] = field(default_factory=dict)
-    reset: bool = False  # the connection breaks
+    reset: bool = False  # reset the connection
     delay_s: float = 0.0
-    drip_s: float = 0.0  # between the bytes of the answer
+    drip_s: float = 0.0  # between the bytes of the response
     change: Callable[[dict[str, Any]], dict[str, Any] | bytes] | None = None
 
 
 @dataclass(slots=True)
 class OpenAIServer:
-    """What was asked, and how to answer."""
+    """Requests received and behavior of the server."""
 
     url: str = ""
-    faults: deque[Fault] = field(default_factory=deque)  # of the next requests
-    always: Fault | None = None  # of all requests after these
-    refuse: Callable[[str], str | None] = lambda _: None  # why a text is refused
-    refused_options: dict[str, str] = field(default_factory=dict)  # as `dimensions=8`, and why it is refused
-    key: str | None = None  # others are refused
-    dimension: int = 8  # where the request does not say
-    only_floats: bool = False  # `encoding_format` is not known
+    faults: deque[Fault] = field(default_factory=deque)  # for the next requests, one each
+    always: Fault | None = None  # for all requests once `faults` is empty
+    refuse: Callable[[str], str | None] = lambda _: None  # returns the reason for rejecting a text
+    refused_options: dict[str, str] = field(default_factory=dict)  # rejected options and the reasons
+    key: str | None = None  # any other key is rejected
+    dimension: int = 8  # default if the request names none
+    only_floats: bool = False  # reject `encoding_format`
     with_usage: bool = True
     vector: Callable[[str, int], list[float]] = field(default_factory=lambda: vector_of)
     latency_s: float = 0.0
-    answers: float = math.inf  # after so many, requests hang
-    answered: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # model, dimension, text
+    answers: float = math.inf  # requests hang after this many
+    answered: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # keys: model, dimension, text
     requests: list[dict[str, Any]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
@@ -64,16 +64,16 @@ class OpenAIServer:
 
     @property
     def twice(self) -> list[str]:
-        """Texts that were paid for more than once by one model."""
+        """Texts that one model embedded more than once."""
         return [text for (_, _, text), times in self.answered.items() if times > 1]
 
     def texts(self) -> int:
-        """How many texts were answered."""
+        """Return the number of texts embedded."""
         return sum(self.answered.values())
 
 
 def vector_of(text: str, dimension: int) -> list[float]:
-    """Counts the words of a text in as many buckets as a vector has values; of no particular length."""
+    """Count the words of a text in hash buckets, one per dimension. The vector is not normalized."""
     values = [0.01] * dimension
     for word in re.findall(r"\w+", text.lower()):
         values[zlib.crc32(word.encode()) % dimension] += 1
@@ -82,7 +82,7 @@ def vector_of(text: str, dimension: int) -> list[float]:
 
 @contextmanager
 def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a failure reads as it is
-    """Serve it."""
+    """Serve the API while the block runs."""
     api = OpenAIServer()
 
     class Handler(loopback.Handler):
@@ -116,7 +116,7 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
             if fault is not None:
                 api.over.wait(fault.delay_s)
                 if fault.reset:
-                    # No last words: the other side sees a reset.
+                    # With a linger time of zero, closing the socket sends a reset.
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.connection.close()
                     self.close_connection = True
@@ -166,5 +166,5 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
 
 
 def unused_url() -> str:
-    """Where nobody listens."""
+    """Return an address on which nothing listens."""
     return f"{loopback.unused_address()}/v1"

@@ -1,4 +1,4 @@
-"""The `embeddings` table: a vector a chunk, each text embedded once."""
+"""The `embeddings` table: one vector per chunk, with each text embedded once."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ CHUNKS = chunks_of({"a.py": ["alpha reads a file", "beta writes a file"], "b.py"
 
 
 class CountingEmbedder(StaticEmbedder):
-    """The real model, which remembers what it was asked for."""
+    """The real model, which records the texts it embeds."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

@@ -1,4 +1,4 @@
-"""Calls at once: as many as there are threads, no further one after a failure, and none that waits for nothing."""
+"""Concurrent calls: one per thread, none started after a failure, and none blocked for no reason."""
 
 import threading
 import time

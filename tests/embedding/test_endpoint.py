@@ -1,6 +1,6 @@
-"""A query and a key go only where the texts of the index went, whatever the settings have become.
+"""Queries and keys go only to the endpoint that embedded the index, whatever the settings say now.
 
-What stands for OpenAI's own address here is a second server.
+A second server stands in for OpenAI's own endpoint.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ from tests.embedding.openai_server import KEY, serving
 
 @pytest.fixture
 def project(api, tmp_path, monkeypatch):
-    """Two libraries, indexed by the API; then the settings forget it, and the key stays in the environment."""
+    """Index two libraries with the API, then remove it from the settings. The key stays in the environment."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "page.md").write_text(f"# Page {name}\n\nOpen the pump.\n")
@@ -83,7 +83,7 @@ def test_an_endpoint_that_is_named_anew_is_used_once_the_index_was_brought_up_to
         assert not is_current(settings, registry.find(settings, "one"))
         _index(settings, "one")
         assert _ask(settings, Mode.VECTOR)[1] == ""
-        assert other.texts() == 1  # the query: no text is embedded twice
+        assert other.texts() == 1  # only the query: no text is embedded twice
 
 
 def test_a_key_goes_to_no_provider_but_that_of_the_settings(api):

@@ -1,4 +1,4 @@
-"""The provider `minilm`: where its weights come from; with the extra, that its vectors are the official ones."""
+"""The provider `minilm`: the source of its weights and, with the extra, vectors equal to the official ones."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def embedder(model: Path | str | None = None, **others: object) -> MiniLMEmbedde
     return found
 
 
-# Without the library
+# Without the library.
 
 
 @pytest.mark.parametrize("model", [None, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "/nowhere"])
@@ -64,11 +64,11 @@ def test_without_the_extra_it_says_what_to_install_when_it_first_embeds():
             ask()
 
 
-# With it
+# With the library.
 
 
 def texts() -> list[str]:
-    """Fifty: code and prose, a line or a whole file, and what is rare."""
+    """Return 50 texts: code and prose, lines and whole files, and rare cases."""
     files = sorted((REPOSITORY / "tests" / "fixtures" / "code").iterdir())
     code = [file.read_text() for file in files if file.suffix != ".outline"]
     page = REPOSITORY / "docs" / "explanation" / "static-model.md"
@@ -80,7 +80,7 @@ def texts() -> list[str]:
 
 
 def reference(texts: list[str], folder: Path) -> np.ndarray:
-    """The vectors by the model's own description: the mean of what stands at its tokens, at unit length."""
+    """Compute vectors as the model card describes: mean-pooled token states, normalized to unit length."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 

@@ -1,4 +1,4 @@
-"""What is read from the folder of a model without loading it."""
+"""Properties read from a model folder without loading the model."""
 
 import json
 import os
@@ -19,7 +19,7 @@ FILES = ("modules.json", "config.json", "1_Pooling/config.json", "tokenizer_conf
 WHOLE = ("Transformer", "Pooling", "Normalize")
 
 
-# The length of a vector, and of a text
+# Vector dimension and maximum length of a text.
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_text_is_as_long_as_the_narrowest_file_allows(tmp_path):
     assert read_folder(folder).max_tokens == 128
 
 
-# The fingerprint
+# Fingerprint.
 
 
 def test_a_copy_elsewhere_is_the_same_model(tmp_path):
@@ -77,7 +77,7 @@ def test_whatever_decides_what_the_vectors_are_changes_it(name, content, tmp_pat
     assert read_folder(folder).fingerprint != before
 
 
-# What is refused
+# Rejected folders.
 
 
 def spoilt(folder: Path, name: str, content: str | None) -> Path:

@@ -1,6 +1,6 @@
-"""The provider `openai` against a real server: what is asked, within which limits, and what follows from each failure.
+"""The provider `openai` against a real server: requests, limits, and the outcome of each failure.
 
-The rows of the table in docs/how-to/use-another-embedding-model.md, “When the API fails”, are tests of this module.
+Each row of the table “When the API fails” in docs/how-to/use-another-embedding-model.md has tests in this module.
 """
 
 import json
@@ -44,7 +44,7 @@ def unit(texts: list[str], dimension: int = 8) -> np.ndarray:
     return vectors
 
 
-# What it is.
+# Names and settings.
 
 
 def test_it_says_what_it_is_without_a_key_and_without_asking_anybody(api):
@@ -113,7 +113,7 @@ def test_a_name_is_safe_wherever_it_names_a_file_and_two_names_never_share_one(t
     assert {folder.resolve().parent for folder in folders} == {layout.cached_vectors("git/x")}
 
 
-# What it asks.
+# Requests.
 
 
 def test_texts_become_vectors_of_unit_length_in_their_order(api):
@@ -156,7 +156,7 @@ def test_dimensions_are_not_sent_to_a_model_that_does_not_take_them(api, model):
 
 def test_requests_stay_within_the_limits_of_texts_and_tokens(api):
     model = embedder(api, batch_size=100)
-    long = "pump " * 6000  # 6,000 tokens and more
+    long = "pump " * 6000  # at least 6,000 tokens
 
     model.embed_documents([f"{number} {long}" for number in range(60)] + ["short"] * 150)
 
@@ -168,7 +168,7 @@ def test_requests_stay_within_the_limits_of_texts_and_tokens(api):
 
 
 def test_limits_a_minute_spread_the_requests(api):
-    model = embedder(api, requests_per_minute=600, batch_size=1)  # one each tenth of a second
+    model = embedder(api, requests_per_minute=600, batch_size=1)  # one request per 0.1 s
 
     model.embed_documents(TEXTS[:4])
 
@@ -272,7 +272,7 @@ def test_a_redirect_is_not_followed(api):
     assert len(api.requests) == 1
 
 
-# Failures of the API, as in docs/how-to/use-another-embedding-model.md.
+# API failures, as listed in docs/how-to/use-another-embedding-model.md.
 
 
 def test_429_is_asked_again_with_longer_and_longer_waits(api):
@@ -523,7 +523,7 @@ FAILURES = {
         "test_what_is_under_way_when_another_request_fails_arrives_and_is_kept",
     ),
 }
-"""The tests of each row of the page's table."""
+"""Tests of each row of the page's table."""
 
 
 def test_every_row_of_the_table_of_failures_has_its_test():

@@ -1,4 +1,4 @@
-"""Limits of requests and tokens a minute, by a clock that the tests wind."""
+"""Limits of requests and tokens per minute, with a fake clock."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from docindex_dagster.embedding.concurrency import Rate
 
 @dataclass
 class Clock:
-    """Time passes only in a sleep."""
+    """Fake clock that advances only in `sleep`."""
 
     seconds: float = 1000.0
     slept: list[float] = field(default_factory=list)
@@ -28,7 +28,7 @@ def rate(clock: Clock, requests: int | None = None, tokens: int | None = None) -
 
 
 def begins(limits: Rate, clock: Clock, tokens: list[int]) -> list[float]:
-    """When requests of so many tokens begin."""
+    """Return the start times of requests with these token counts."""
     times = []
     for count in tokens:
         limits.wait(count)

@@ -1,4 +1,4 @@
-"""No text is paid for twice: after failures, interrupts and kills, and after another model was in use."""
+"""No text is paid for twice after failures, interrupts, kills, or a switch to another model and back."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def model(api: OpenAIServer, **options: Any) -> OpenAIEmbedder:
 
 
 def run(layout: Layout, embedder: Any, chunks: pa.Table = CHUNKS, key: str = SOURCE, **options: Any) -> EmbeddingResult:
-    """Embed as a run does, which writes the table and publishes it."""
+    """Embed like a run, which writes the table and publishes it."""
     path = layout.table("embeddings", key)
     result = embed(layout, key, chunks, None if options.get("full") else tables.read(path), embedder, **options)
     tables.write(path, result.table)
@@ -55,7 +55,7 @@ def run(layout: Layout, embedder: Any, chunks: pa.Table = CHUNKS, key: str = SOU
 
 
 def failing(api: OpenAIServer, layout: Layout, fault: Fault, after: int, **options: Any) -> str:
-    """A run whose API fails after so many requests; returns why it ended."""
+    """Run until the API fails after `after` requests, and return the error message."""
     api.faults.extend([Fault()] * after)
     api.always = fault
     with pytest.raises(EmbeddingError) as caught:
@@ -156,7 +156,7 @@ def test_another_branch_takes_what_an_interrupted_run_embedded(api, layout):
     assert api.twice == []
 
 
-# Parts on the disk.
+# Parts on disk.
 
 
 def test_a_part_that_a_power_cut_left_damaged_costs_its_vectors_only(api, layout):
@@ -262,8 +262,8 @@ def test_what_is_kept_of_a_model_is_bounded_by_the_size_of_the_repository_with_i
     small = CHUNKS.slice(0, 2)
     run(layout, model(api))
     run(layout, model(api), small, f"{SOURCE}@small")
-    run(layout, model(api, dimensions=16))  # the first model's 40 vectors are lost
-    for number in range(20):  # many parts, by the run of a small branch
+    run(layout, model(api, dimensions=16))  # the cache must keep the first model's 40 vectors
+    for number in range(20):  # a small branch writes many parts
         edited = chunks_of({"new.py": [f"function{number} is edited"]}, f"{SOURCE}@small")
         run(layout, model(api), edited, f"{SOURCE}@small")
 
@@ -271,7 +271,7 @@ def test_what_is_kept_of_a_model_is_bounded_by_the_size_of_the_repository_with_i
     assert api.twice == []
 
 
-# Whole runs.
+# Complete runs.
 
 
 CONFIG = """
@@ -325,12 +325,12 @@ def test_a_run_that_is_stopped_half_way_embeds_nothing_twice(api, tmp_path, how)
     api.answers = 3
     process = start(tmp_path, "index")
     until = time.monotonic() + 60
-    while api.hanging < 2 and time.monotonic() < until:  # both threads have kept what they have, and ask for more
+    while api.hanging < 2 and time.monotonic() < until:  # both threads saved their results
         time.sleep(0.02)
     assert api.texts() == 15
     os.killpg(process.pid, how)
     if how == signal.SIGINT:
-        api.over.set()  # what is under way breaks off
+        api.over.set()  # aborts the requests in flight
     out, err = process.communicate(timeout=60)
     assert "Traceback" not in out + err
     api.over.clear()
@@ -339,7 +339,7 @@ def test_a_run_that_is_stopped_half_way_embeds_nothing_twice(api, tmp_path, how)
     code, output = docindex(tmp_path, "index")
 
     assert code == 0, output
-    assert api.texts() == 30 + 1  # the golden query
+    assert api.texts() == 30 + 1  # plus the golden query
     assert api.twice == []
     assert not list((tmp_path / ".docindex" / "arrived").glob("*"))
 
@@ -350,11 +350,11 @@ def test_a_change_of_model_on_several_sources_is_interrupted_resumed_and_taken_b
     config = tmp_path / "docindex.toml"
     layout = Layout(tmp_path / ".docindex")
     assert docindex(tmp_path, "index")[0] == 0
-    assert api.texts() == 60 + 2  # the golden queries
+    assert api.texts() == 60 + 2  # plus the golden queries
 
     text = config.read_text()
     config.write_text(text.replace("dimensions = 8", 'dimensions = 16\nmodel = "bge"'))
-    api.faults.extend([Fault()] * 10)  # one source with its golden query, and half of the other
+    api.faults.extend([Fault()] * 10)  # enough for one source with its golden query and half of the other source
     api.always = Fault(503)
     code, output = docindex(tmp_path, "index")
     assert code == 1
@@ -363,7 +363,7 @@ def test_a_change_of_model_on_several_sources_is_interrupted_resumed_and_taken_b
     assert read_generation(layout).model == "openai/text-embedding-3-large/8"
     assert read_next(layout).model == "openai/bge/16"
     api.always = None
-    assert docindex(tmp_path, "search", "pump 7", "--mode", "vector")[0] == 0  # by the old model, in the old index
+    assert docindex(tmp_path, "search", "pump 7", "--mode", "vector")[0] == 0  # uses the old model and the old index
 
     assert docindex(tmp_path, "index")[0] == 0
     assert read_generation(layout).model == "openai/bge/16"
@@ -373,11 +373,11 @@ def test_a_change_of_model_on_several_sources_is_interrupted_resumed_and_taken_b
     asked = len(api.requests)
     assert docindex(tmp_path, "index")[0] == 0
     assert read_generation(layout).model == "openai/text-embedding-3-large/8"
-    assert all(len(request["input"]) == 1 for request in api.requests[asked:])  # golden queries
+    assert all(len(request["input"]) == 1 for request in api.requests[asked:])  # only golden queries
 
 
 def queries(api: OpenAIServer, name: str) -> int:
-    """Golden queries, which ask for the text of a chunk by itself."""
+    """Count golden queries, whose requests have a single text."""
     return sum(len(asked["input"]) == 1 for asked in api.requests if asked["model"] == name)
 
 

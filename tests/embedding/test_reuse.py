@@ -1,4 +1,4 @@
-"""Vectors are taken over: from the table before, from what a branch lost, from the other branches of a repository."""
+"""Vectors are reused from the previous table, from rows that a branch dropped, and from other branches."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -92,7 +92,7 @@ def test_texts_that_come_and_go_do_not_pile_up(layout):
 
 
 def lost(text: str) -> pa.Table:
-    """A row of a vector that a source needs no more."""
+    """Return a row with a vector that its source no longer needs."""
     vector = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0], pa.float16()), 2)
     return pa.table({"embed_text_hash": [text], "model": ["m"], "vector": vector})
 
@@ -125,6 +125,6 @@ def test_parts_none_of_which_can_be_used_are_dropped(layout, content):
         else:
             part.write_bytes(content)
 
-    VectorCache(layout, KEY)._merge("m", 10)  # as when another run has joined what could be used
+    VectorCache(layout, KEY)._merge("m", 10)  # as if another run had already merged the readable parts
 
     assert list(folder.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The provider `sentence-transformers`: its names without the library; with it, models made here."""
+"""The provider `sentence-transformers`: names without the library and, with it, models created here."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def embedder(model: Path | str, **others: object) -> Embedder:
     return load_embedder(EmbeddingSettings.model_validate(settings))
 
 
-# Names, for which nothing is loaded
+# Names, which load nothing.
 
 
 def test_a_folder_gives_its_name_fingerprint_and_dimension_without_the_library(tmp_path):
@@ -76,13 +76,13 @@ def test_a_model_whose_files_do_not_tell_its_dimension_needs_it_from_the_setting
 def test_a_name_that_the_settings_hold_no_more_is_found_only_if_its_model_is_there(tmp_path):
     name = embedder(write_model(tmp_path / "model")).name
 
-    assert embedder_named(name) is None  # a name says nothing of where a folder lies
+    assert embedder_named(name) is None  # a name does not reveal where a folder is
     assert embedder_named("sentence-transformers/org/model@00112233/384") is None
     assert embedder_named("minilm/all-MiniLM-L6-v2/384").name == "minilm/all-MiniLM-L6-v2/384"
     assert embedder_named("minilm/all-MiniLM-L6-v2/128") is None
 
 
-# Settings
+# Settings.
 
 
 def test_the_path_of_a_folder_begins_at_the_settings_file(tmp_path, monkeypatch):
@@ -123,12 +123,12 @@ def test_without_the_extra_it_says_what_to_install_when_it_first_embeds(tmp_path
             ask()
 
 
-# With the library
+# With the library.
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A small model with weights by chance, and a prompt for queries."""
+    """Return a small model with random weights and a prompt for queries."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -206,7 +206,7 @@ def test_weights_that_change_while_a_process_lives_are_loaded_again_under_anothe
 
     assert after.name != name
     assert not np.allclose(after.embed_query("pump"), vector, atol=1e-3)
-    assert before.name == name  # as long as it lives, it is the model that it was
+    assert before.name == name  # an embedder keeps its model for its lifetime
     assert np.allclose(before.embed_query("pump"), vector, atol=1e-6)
 
 
@@ -228,11 +228,11 @@ def test_weights_that_are_none_and_devices_that_are_not_there_are_errors(model):
         embedder(model).embed_query("pump")
 
 
-# The hub
+# The hub.
 
 
 class Hub(loopback.Handler):
-    """As much of the hub as serves one model, org/model, in a folder."""
+    """Fake just enough of the hub to serve one model, org/model, from a folder."""
 
     folder: ClassVar[Path]
     asked: ClassVar[list[str]]

@@ -1,4 +1,4 @@
-"""The static model: its rows, how they are pooled, and the file that they are in."""
+"""The static model: its rows, how they are pooled, and its file."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ def test_a_vector_is_the_sum_of_rows_times_the_root_of_how_often_each_token_occu
 def test_a_word_without_a_row_is_made_of_the_longest_pieces_it_begins_with(model):
     assert model.pooled(["headers", "parser", "parsexer", "sss"]).tolist() == [
         [0, 1, 0, 1, 0],
-        [1, 0, 0, 0, 0],  # `r` has no row: `parser` is parse and nothing that is known
+        [1, 0, 0, 0, 0],  # `r` has no row, so `parser` is `parse` and an unknown piece
         [1, 0, 0, 0, 1],
         [0, 0, 1, pytest.approx(np.sqrt(2)), 0],
     ]
@@ -37,7 +37,7 @@ def test_a_word_without_a_row_is_made_of_the_longest_pieces_it_begins_with(model
 
 @pytest.mark.parametrize("few", [0, 100])
 def test_a_vector_is_the_same_however_many_texts_are_embedded_with_it(model, few, monkeypatch):
-    monkeypatch.setattr(static, "_BULK_THRESHOLD", few)  # words that are looked up one by one
+    monkeypatch.setattr(static, "_BULK_THRESHOLD", few)  # words looked up one by one
 
     assert model.pooled(["headers parse", "parse \ud800 x\udcff漢"]).tolist() == [[1, 1, 0, 1, 0], [1, 0, 0, 0, 0]]
 
@@ -70,7 +70,7 @@ print(hashlib.sha256(static.StaticEmbedder().embed_documents(texts).astype(np.fl
 
 
 def test_machines_whose_processors_add_in_another_order_store_the_same_vectors():
-    kernels = ("", "Nehalem", "Haswell", "SkylakeX")  # of OpenBLAS, for four generations; "": that of this one
+    kernels = ("", "Nehalem", "Haswell", "SkylakeX")  # kernels of OpenBLAS; "" is this machine's
     environments = [{**os.environ, "OPENBLAS_CORETYPE": kernel} for kernel in kernels]
     command = [sys.executable, "-c", EMBED]
     found = {subprocess.run(command, env=one, check=True, capture_output=True).stdout for one in environments}

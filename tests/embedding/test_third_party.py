@@ -1,4 +1,4 @@
-"""Embedders of other packages: the example of the documentation, installed by pip and used from end to end."""
+"""Embedders from other packages: the example from the documentation, installed with pip and used end to end."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ LEDGER = "# The ledger\n\nEach invoice is booked on the day on which somebody si
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the example is installed, with two embedders that cannot be used."""
+    """Install the example, with two broken embedders."""
     folder = tmp_path_factory.mktemp("docindex-trigrams")
     broken = ("fails", "gone")
     return install(folder, "how-to/write-an-embedder.md", broken=broken, code=BROKEN)
@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Path:
-    """A project whose settings name it, indexed."""
+    """Index a project whose settings name the example."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "pages").mkdir()
     (folder / "pages" / "pump.md").write_text(PUMP)

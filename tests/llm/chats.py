@@ -1,4 +1,4 @@
-"""A model that chats, on the loopback device: real HTTP, by a script, as OpenAI, Anthropic and Ollama speak it."""
+"""Scripted chat model on the loopback interface: real HTTP in the protocols of OpenAI, Anthropic and Ollama."""
 
 import json
 import threading
@@ -23,18 +23,18 @@ _FOREVER_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """How a request is answered.
+    """Response to a request.
 
     Attributes:
-        pieces: of the stream.
-        status: another one than 200 is answered without a stream.
-        headers: further ones.
-        body: sent in place of a stream.
-        broken: sent in place of all of it, after which the connection ends.
-        delay_s: before anything is sent.
-        drip_s: between pieces.
-        ends: whether the stream is ended; else the connection is closed.
-        stays: whether the connection stays open, until the client closes it.
+        pieces: pieces of the stream.
+        status: HTTP status. Any status other than 200 is sent without a stream.
+        headers: additional headers.
+        body: body sent instead of a stream.
+        broken: bytes sent instead of a response, before closing the connection.
+        delay_s: delay before anything is sent.
+        drip_s: delay between pieces.
+        ends: whether to end the stream properly. If not, the connection is closed.
+        stays: whether to keep the connection open until the client closes it.
     """
 
     pieces: tuple[bytes, ...] = ()
@@ -50,7 +50,7 @@ class Reply:
 
 @dataclass(slots=True)
 class ChatServer:
-    """What it was asked, and its script: a reply for each request, the last one for all that follow."""
+    """Requests received, and a script with one reply per request. The last reply repeats."""
 
     address: str = ""
     replies: list[Reply] = field(default_factory=list)
@@ -59,10 +59,10 @@ class ChatServer:
     keys: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)  # when it was asked
-    left: list[float] = field(default_factory=list)  # when a client closed the connection before the end
+    times: list[float] = field(default_factory=list)  # when requests arrived
+    left: list[float] = field(default_factory=list)  # when clients disconnected before the end
     asking: threading.Event = field(default_factory=threading.Event)  # set by the first request
-    leaving: threading.Event = field(default_factory=threading.Event)  # set by the first client that left
+    leaving: threading.Event = field(default_factory=threading.Event)  # set by the first client that disconnects
 
     def next_reply(self) -> Reply:
         return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
@@ -120,7 +120,7 @@ class _Handler(loopback.Handler):
         self.close_connection = True
 
     def found(self) -> tuple[int, bytes]:
-        """What is asked for by a check."""
+        """Return the status and body for a check."""
         match self.path.split("/")[1:]:
             case ["v1", "models"]:
                 return 200, json.dumps({"data": [{"id": model} for model in self.script.models]}).encode()
@@ -137,20 +137,20 @@ class _Handler(loopback.Handler):
         return 404, b""
 
     def error(self) -> bytes:
-        """As some do, it repeats the key."""
+        """Return an error that repeats the key, as some servers do."""
         return json.dumps({"error": {"message": f"wrong key {self.script.keys[-1]}"}}).encode()
 
 
 @contextmanager
 def serving() -> Iterator[ChatServer]:
-    """Serve it."""
+    """Serve the model while the block runs."""
     server = ChatServer()
     with loopback.serving(type("Handler", (_Handler,), {"script": server})) as address:
         server.address = address
         yield server
 
 
-# What the protocols look like
+# Protocol formats.
 
 
 def _sse(data: object, event: str = "") -> bytes:
@@ -163,7 +163,7 @@ def _halves(text: str) -> tuple[str, str]:
 
 
 def openai_events(items: Sequence[Item]) -> Iterator[bytes]:
-    """Calls of tools come in fragments: the name with half of the arguments first."""
+    """Yield events with tool calls in fragments: first the name and half of the arguments."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
@@ -189,7 +189,7 @@ def openai_events(items: Sequence[Item]) -> Iterator[bytes]:
 
 
 def anthropic_events(items: Sequence[Item]) -> Iterator[bytes]:
-    """A block for each item."""
+    """Yield events with one block per item."""
 
     def event(name: str, **more: Any) -> bytes:
         return _sse({"type": name, **more}, name)
@@ -221,7 +221,7 @@ def anthropic_events(items: Sequence[Item]) -> Iterator[bytes]:
 
 
 def ollama_lines(items: Sequence[Item]) -> Iterator[bytes]:
-    """Calls of tools are objects, and have ids in newer versions alone."""
+    """Yield lines with tool calls as objects. Only newer versions of Ollama send IDs."""
 
     def line(**more: Any) -> bytes:
         return json.dumps({"model": MODEL, **more}, ensure_ascii=False).encode() + b"\n"
@@ -241,19 +241,19 @@ def ollama_lines(items: Sequence[Item]) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A provider, and how its servers answer."""
+    """LLM provider and the format of its responses."""
 
     provider: str
-    path: str  # where it is asked
-    prefix: str  # of the path, which is a part of its base URL
+    path: str  # path of chat requests
+    prefix: str  # part of the path that belongs to the base URL
     events: Callable[[Sequence[Item]], Iterator[bytes]]
 
     def reply(self, *items: Item, **how: Any) -> Reply:
-        """The answer that brings these items."""
+        """Return a reply with these items."""
         return Reply(tuple(self.events(items)), **how)
 
     def model(self, server: ChatServer | str, **options: Any) -> ChatModel:
-        """The model that asks this server, or this address."""
+        """Return a model that uses this server or address."""
         address = server if isinstance(server, str) else server.address
         own = {"timeout_s": 5, "retries": 0, "api_key": SecretStr(KEY), **options}
         return chat_model(LLMSettings(provider=self.provider, model=MODEL, base_url=address + self.prefix, **own))

@@ -1,4 +1,4 @@
-"""The Codex program, by a script: an executable that reads, writes, fails and hangs as the real one does."""
+"""Scripted Codex program: an executable that reads, writes, fails and hangs like the real one."""
 
 import json
 import sys
@@ -46,15 +46,15 @@ sys.exit(script["exit_code"])
 
 @dataclass(slots=True)
 class Codex:
-    """What the program does, and what it was asked.
+    """Behavior of the program and the last request it received.
 
     Attributes:
-        folder: where it lies; on the PATH.
-        lines: that it writes.
+        folder: folder of the program, on the PATH.
+        lines: lines that it writes.
         reads: whether it reads the prompt.
-        starts: whether it starts a process of its own.
-        drip_s: between lines.
-        stays_s: after them.
+        starts: whether it starts a child process.
+        drip_s: delay between lines.
+        stays_s: delay after the last line.
     """
 
     folder: Path
@@ -67,7 +67,7 @@ class Codex:
     is_logged_in: bool = True
 
     def play(self, *events: dict[str, Any] | str, **how: Any) -> None:
-        """Set what it does."""
+        """Set the output and the behavior."""
         self.lines = [event if isinstance(event, str) else json.dumps(event) for event in events]
         for name, value in how.items():
             setattr(self, name, value)
@@ -76,7 +76,7 @@ class Codex:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The arguments, the prompt, and where it ran."""
+        """The arguments, the prompt, and the working directory of the last call."""
         asked: dict[str, Any] = json.loads(self.folder.joinpath("asked.json").read_text())
         return asked
 
@@ -86,7 +86,7 @@ class Codex:
 
 
 def install(folder: Path, patch: pytest.MonkeyPatch) -> Codex:
-    """Put it on the PATH, alone."""
+    """Install the program as the only one on the PATH."""
     folder.mkdir()
     program = folder / "codex"
     program.write_text(_PROGRAM)
@@ -98,7 +98,7 @@ def install(folder: Path, patch: pytest.MonkeyPatch) -> Codex:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there, and no zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def is_running(pid: int) -> bool:
 
 
 def message(text: str) -> dict[str, Any]:
-    """A message of the model, as the program tells it."""
+    """Return a message of the model in the program's format."""
     return {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": text}}
 
 

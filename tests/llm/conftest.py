@@ -1,4 +1,4 @@
-"""An LLM to ask, and no key or endpoint of whoever runs the tests."""
+"""A fake LLM, in an environment without the developer's keys and endpoints."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""An LLM on the loopback device: real HTTP, in OpenAI's format and Anthropic's, and every way in which it may fail."""
+"""Fake LLM on the loopback interface: real HTTP in the formats of OpenAI and Anthropic, and every kind of failure."""
 
 import json
 import re
@@ -17,37 +17,37 @@ _PIECE = re.compile(r"<piece (\w+)>\n(.*)\n</piece \1>", re.DOTALL)
 
 
 def first_line_of(text: str) -> str:
-    """Its answer by default: about what a piece begins with."""
+    """Return the default answer, which quotes the first line of the text."""
     return f"It is about {text.splitlines()[0]}."
 
 
 @dataclass(slots=True)
 class LlmServer:
-    """What it was asked, and how it answers: by `write`, or with `status`, `reply` or `broken` instead."""
+    """Requests received and behavior: answers come from `write`, unless `status`, `reply` or `broken` is set."""
 
     url: str = ""
     write: Callable[[str], str] = first_line_of
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     reply: bytes | None = None
-    broken: bytes | None = None  # sent in place of status and headers, after which the connection ends
+    broken: bytes | None = None  # bytes sent instead of a response, before closing the connection
     delay_s: float = 0.0
     drip_s: float = 0.0
-    fails: int = 0  # so many requests are answered 503 first
-    refuses: dict[str, str] = field(default_factory=dict)  # parameters of requests, each with the code of its error
+    fails: int = 0  # how many requests are answered 503 first
+    refuses: dict[str, str] = field(default_factory=dict)  # maps rejected request parameters to error codes
     usage: dict[str, int] | None = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 20})
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    clients: set[int] = field(default_factory=set)  # the ports of connections
-    left: threading.Event = field(default_factory=threading.Event)  # set by the first client that closed its connection
-    concurrency: int = 0  # the most requests that were under way
+    clients: set[int] = field(default_factory=set)  # ports of client connections
+    left: threading.Event = field(default_factory=threading.Event)  # set by the first client that disconnects
+    concurrency: int = 0  # maximum number of concurrent requests
     under_way: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def pieces(self) -> list[str]:
-        """The texts that it was asked about, each with its header."""
+        """The texts of all requests, each with its header."""
         return [_piece(asked) for asked in self.asked]
 
 
@@ -97,7 +97,7 @@ def _answer(llm: LlmServer, asked: dict[str, Any], status: int, *, is_anthropic:
         error = {"message": f"no {refused}", "param": refused, "code": llm.refuses[refused]}
         return 400, json.dumps({"error": error}).encode()
     if status != 200:
-        # As some do, it repeats the key.
+        # Repeat the key, as some servers do.
         return status, json.dumps({"error": {"message": f"wrong key {llm.keys[-1]}"}}).encode()
     if llm.reply is not None:
         return status, llm.reply
@@ -113,7 +113,7 @@ def _answer(llm: LlmServer, asked: dict[str, Any], status: int, *, is_anthropic:
 
 @contextmanager
 def serving() -> Iterator[LlmServer]:
-    """Serve it."""
+    """Serve the LLM while the block runs."""
     llm = LlmServer()
     with loopback.serving(_handler(llm)) as address:
         llm.url = f"{address}/v1"
@@ -121,5 +121,5 @@ def serving() -> Iterator[LlmServer]:
 
 
 def unused_url() -> str:
-    """Where nobody listens."""
+    """Return an address on which nothing listens."""
     return f"{loopback.unused_address()}/v1"

@@ -1,4 +1,4 @@
-"""Whether a model can be asked: what a check tells, without asking the model anything."""
+"""Availability checks, which send no prompt to the model."""
 
 import asyncio
 import json
@@ -108,7 +108,7 @@ def test_ollamas_models_go_by_their_tags(server):
     assert "run `ollama pull small-1:7b`" in check(OLLAMA, server.address, model="small-1:7b").problem
 
 
-# Which model
+# Model names.
 
 
 def test_without_a_provider_there_is_none_to_ask():

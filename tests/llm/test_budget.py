@@ -1,4 +1,4 @@
-"""What a question may cost: over all requests of its answer, in tokens and in money."""
+"""Budgets of a question, in tokens and in money, over all requests for its answer."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def budgeted(server: ChatServer, **options: Any) -> BudgetedChat:
 def ask(
     model: BudgetedChat, words: int = 10, max_tokens: int = 500, tools: Sequence[Tool] = (), times: int = 1
 ) -> list[Item]:
-    """What comes of the last of some requests."""
+    """Return the items of the last of `times` requests."""
 
     async def items() -> list[Item]:
         found: list[Item] = []
@@ -93,7 +93,7 @@ def test_tools_are_a_part_of_the_prompt(server):
 
 
 def test_money_is_kept_as_well(server):
-    server.replies = [OPENAI.reply(Delta("Hello."), Usage(100, 100))]  # 0.1 cents
+    server.replies = [OPENAI.reply(Delta("Hello."), Usage(100, 100))]  # costs 0.1 cents
     model = budgeted(server, question_dollars=0.0022, **PRICES)
 
     with pytest.raises(
@@ -108,7 +108,7 @@ def test_what_is_left_of_it_bounds_the_answer(server):
     server.replies = [OPENAI.reply(Delta("Hello."), Usage(10, 1))]
     ask(budgeted(server, question_dollars=0.001, **PRICES))
 
-    assert 100 < server.asked[0]["max_tokens"] < 125  # at 8 dollars a million
+    assert 100 < server.asked[0]["max_tokens"] < 125  # at 8 dollars per million tokens
 
 
 def test_a_model_that_costs_nothing_is_bound_by_tokens_alone(server):

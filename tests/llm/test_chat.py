@@ -1,4 +1,4 @@
-"""Answers as they are written: what is asked, what comes, and what becomes of every way of not answering."""
+"""Streamed answers: requests, items, and the outcome of each failure."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ def ask(
     return asyncio.run(items_of(model, messages, tools, max_tokens))
 
 
-# What is asked, and what comes
+# Requests and items.
 
 
 @ALL
@@ -173,7 +173,7 @@ def test_answers_of_one_model_are_read_together(server, protocol):
     assert max(server.times) - min(server.times) < 1
 
 
-# However the bytes arrive
+# Streams split at arbitrary bytes.
 
 TEXTS = st.text(min_size=1, max_size=12)
 CALLS = st.builds(
@@ -220,7 +220,7 @@ def test_byte_by_byte_they_are_too(server, protocol):
     assert ask(protocol.model(server)) == items
 
 
-# Failures
+# Failures.
 
 
 @ALL
@@ -247,7 +247,7 @@ def seconds() -> str:
 
 
 def date() -> str:
-    return format_datetime(datetime.now(UTC) + timedelta(seconds=4), usegmt=True)  # in whole seconds
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=4), usegmt=True)  # HTTP dates have whole seconds
 
 
 @ALL
@@ -278,7 +278,7 @@ def test_a_server_that_fails_is_asked_again_as_often_as_the_settings_say(server,
     server.replies = [Reply(status=status)]
     with pytest.raises(LLMFailedError, match=rf"127\.0\.0\.1 answered {status}: the server failed"):
         ask(protocol.model(server, retries=1))
-    assert len(server.asked) == 3 + 2  # and no more by the client of its own accord
+    assert len(server.asked) == 3 + 2  # the HTTP client adds no retries of its own
 
 
 @ALL
@@ -439,7 +439,7 @@ def test_an_answer_without_end_is_cut_off(server, protocol, monkeypatch):
         ask(protocol.model(server))
 
 
-# Leaving
+# Disconnects.
 
 
 @ALL
@@ -499,7 +499,7 @@ def test_a_cancellation_ends_the_wait_for_the_next_attempt(server, protocol):
     assert len(server.asked) == 1
 
 
-# What is particular
+# Provider details.
 
 
 def openai_chunks(*deltas: dict[str, Any]) -> Reply:

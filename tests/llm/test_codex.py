@@ -1,4 +1,4 @@
-"""Chatting by the Codex program: how it is started, what its lines mean, and that nothing of it stays."""
+"""Chats through the Codex program: its arguments, its output, and the cleanup of its processes and files."""
 
 import asyncio
 import time
@@ -48,7 +48,7 @@ def ask(asked: ChatModel, messages: Sequence[Message] = ASKED) -> list[Item]:
 
 
 def gone(codex: Codex, within_s: float = 1.0) -> bool:
-    """Whether all its processes end within a time, and its folder is removed."""
+    """Return whether all its processes exit in time and its folder is removed."""
     until = time.monotonic() + within_s
     while any(is_running(pid) for pid in codex.asked["pids"]) and time.monotonic() < until:
         time.sleep(0.01)
@@ -114,7 +114,7 @@ def test_a_long_prompt_and_a_long_message_go_through(codex):
     assert len(codex.asked["prompt"]) == 500_000
 
 
-# Failures
+# Failures.
 
 
 def failed(why: str) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def test_it_takes_no_tools(codex):
         asyncio.run(offer())
 
 
-# Checks and summaries
+# Checks and summaries.
 
 
 @pytest.mark.parametrize("is_logged_in", [True, False])

@@ -1,4 +1,4 @@
-"""Concepts by a language model end to end: a real index, and a graph of what an LLM behind HTTP says."""
+"""Concepts from a language model, end to end: a real index and a graph of relations from an LLM behind HTTP."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def triples(*relations: tuple[str, str, str]) -> str:
 
 
 def answer_to(text: str) -> str:
-    """What the model says of a chunk: by what stands in it."""
+    """Return the model's answer about a chunk, depending on its text."""
     if "Pump" in text:
         return f"Here you are:\n```json\n{triples(('Water', 'requires', 'Pump'), ('Pump', 'eats', 'Water'))}\n```"
     if "Tank" in text:
@@ -46,7 +46,7 @@ def answer_to(text: str) -> str:
 
 @dataclass(slots=True)
 class Project:
-    """A library of two documents and a module, each a chunk, whose settings name an LLM."""
+    """A library of two documents and a module, each a single chunk, whose settings name an LLM."""
 
     root: Path
     llm: LlmServer
@@ -76,7 +76,7 @@ class Project:
         return index(settings, registry.find(settings, KEY_OF_SOURCE), StaticEmbedder(), full=full)
 
     def asked_meanwhile(self, *, full: bool = False) -> list[str]:
-        """The headings and texts that the LLM is asked about by one run, which has no problem."""
+        """Index without a graph problem, and return the headings and texts sent to the LLM."""
         before = len(self.llm.asked)
         assert self.index(full=full).graph_problem == ""
         return sorted(self.llm.pieces[before:])
@@ -88,7 +88,7 @@ class Project:
 
     @property
     def edges(self) -> list[dict[str, Any]]:
-        """The edges of concepts."""
+        """The edges that lead to concepts."""
         graph = open_reader(self.layout).graph
         rows = graph.edges.to_pylist()
         named = [{**row, "subject": graph.ids[row["subject"]], "object": graph.ids[row["object"]]} for row in rows]
@@ -126,7 +126,7 @@ def project(tmp_path, llm, monkeypatch) -> Project:
     return made
 
 
-# What is asked, and what becomes of the answers
+# Requests and the use of answers.
 
 
 def test_the_graph_holds_what_the_model_says_with_its_evidence(project):
@@ -157,15 +157,15 @@ def test_of_many_triples_ten_a_chunk_are_kept(project):
     project.llm.write = lambda _: triples(*((f"Part {at}x", "uses", f"Thing {at}y") for at in range(30)))
     project.index()
 
-    assert len(project.relations) == 10  # of both documents the same
+    assert len(project.relations) == 10  # each document has the same relations
     assert all("at most 10 objects" in asked["messages"][0]["content"] for asked in project.llm.asked)
 
-    project.graph += "\nmax_triples_per_chunk = 3"  # another question
+    project.graph += "\nmax_triples_per_chunk = 3"  # changes the prompt
     project.index()
     assert len(project.relations) == 3
 
 
-# What was paid for
+# Cached answers.
 
 
 def test_a_second_run_and_a_full_one_ask_nothing(project):
@@ -194,7 +194,7 @@ def test_another_model_is_asked_anew(project, monkeypatch):
     assert len(project.asked_meanwhile()) == 2
 
 
-# Failures
+# Failures.
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_those_that_always_fail_do_not_keep_the_others_from_being_asked(project)
     assert project.relations == wanted
 
 
-# The command
+# The command.
 
 
 @pytest.mark.parametrize("healthy", [True, False])

@@ -1,4 +1,4 @@
-"""The language model of docs/how-to/write-a-plug-in.md that writes summaries."""
+"""The example of a language model for summaries in docs/how-to/write-a-plug-in.md."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The language model of docs/how-to/write-a-plug-in.md that answers questions, and packages that fail to answer."""
+"""The example of a chat model in docs/how-to/write-a-plug-in.md, and packages that fail to answer."""
 
 import asyncio
 import sys
@@ -28,7 +28,7 @@ def items_of(model: ChatModel) -> list[Item]:
 
 @pytest.fixture(autouse=True)
 def not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package of another test has the same name."""
+    """Unload the package of the same name from another test."""
     monkeypatch.delitem(sys.modules, "docindex_lines", raising=False)
 
 

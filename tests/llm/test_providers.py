@@ -1,4 +1,4 @@
-"""Asking an LLM over HTTP: what is sent, and that whatever comes back is an answer or an error in a line."""
+"""LLM requests over HTTP: what is sent, and that any response becomes an answer or a one-line error."""
 
 import gc
 import json
@@ -55,7 +55,7 @@ def test_a_model_that_takes_other_parameters_is_asked_with_these_from_then_on(ll
     ask(model)
 
     assert llm.asked[-1]["max_completion_tokens"] == 50
-    assert len(llm.asked) == 4  # two of them refused
+    assert len(llm.asked) == 4  # two of them were rejected
 
 
 def test_a_refusal_for_another_reason_is_no_invitation_to_try_again(llm):
@@ -241,7 +241,7 @@ def test_an_unreachable_server_is_reported(provider):
         ask(load_llm(unreachable))
 
 
-# Keys
+# Keys.
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_key_in_the_file_is_refused(tmp_path):
     assert KEY not in str(caught.value)
 
 
-# Settings
+# Settings.
 
 
 @pytest.mark.parametrize(

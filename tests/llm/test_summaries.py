@@ -1,4 +1,4 @@
-"""Summaries end to end: a real index, written with the help of an LLM behind HTTP."""
+"""Summaries end to end: a real index, and an LLM behind HTTP."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ from tests.llm.server import KEY, LlmServer, unused_url
 
 KEY_OF_SOURCE = "library/files"
 PUMP, VALVE, TANK = "pump.py", "valve.py", "tank.md"
-# The words of these summaries stand nowhere in the files.
+# None of the words of these summaries occurs in the files.
 SUMMARIES = {
     PUMP: "Irrigates the greenhouse with a hydraulic impeller.",
     VALVE: "Prevents flooding by shutting a solenoid.",
@@ -46,7 +46,7 @@ def function(name: str, word: str, size: int = 240) -> str:
 
 @dataclass(slots=True)
 class Project:
-    """A library of three files, each a chunk, whose settings name an LLM."""
+    """A library of three files, each a single chunk, whose settings name an LLM."""
 
     root: Path
     llm: LlmServer
@@ -73,7 +73,7 @@ class Project:
         (self.files / name).write_text(text)
 
     def index(self, *, full: bool = False) -> list[str]:
-        """Index; what the LLM was asked about meanwhile."""
+        """Index and return the texts sent to the LLM."""
         before = len(self.llm.asked)
         settings = self.settings
         self.events.clear()
@@ -87,7 +87,7 @@ class Project:
 
     @property
     def written(self) -> dict[str, str | None]:
-        """The summary of each file's first chunk, as the table has it."""
+        """The summary of each file's first chunk in the table."""
         table = tables.read(self.layout.table("chunks", KEY_OF_SOURCE))
         return {row["path"]: row["summary"] for row in reversed(table.to_pylist())}
 
@@ -100,14 +100,14 @@ class Project:
         return search(open_reader(self.layout), query, StaticEmbedder, mode=mode)
 
     def assert_as_from_nothing(self) -> None:
-        """What is indexed is what a build with the same answers gives."""
+        """Check that the index equals a full build with the same answers."""
         settings = self.settings
         made = from_nothing(settings, [registry.find(settings, KEY_OF_SOURCE)], self.root / "again")
         assert difference(tables_of(self.layout, [KEY_OF_SOURCE]) | stores_of(self.layout), made) == ""
 
 
 def summary_of(piece: str) -> str:
-    """By the name of the file, which stands in the header."""
+    """Return a summary based on the file name in the header."""
     name = piece.split(maxsplit=1)[0]
     return SUMMARIES.get(name, f"Deals with {name}.")
 
@@ -125,7 +125,7 @@ def project(tmp_path, llm, monkeypatch) -> Project:
     return made
 
 
-# Off, and on
+# Enabling and disabling.
 
 
 def test_off_is_the_default_and_asks_nobody(project):
@@ -184,7 +184,7 @@ def test_short_chunks_tests_settings_and_what_else_is_not_wanted_cost_nothing(pr
     assert project.written[PUMP] is None
 
 
-# What was paid for
+# Cached summaries.
 
 
 def test_a_second_run_and_a_full_one_ask_nothing(project):
@@ -265,7 +265,7 @@ def test_branches_of_a_repository_share_them(project, git):
     assert {row["path"]: row["summary"] for row in other if row["source_type"] != "commit"} == SUMMARIES
 
 
-# The budget
+# Budget.
 
 
 def test_the_budget_of_a_run_is_kept_and_the_next_run_goes_on(project):
@@ -326,7 +326,7 @@ def test_as_many_requests_are_under_way_as_the_settings_say(project):
     assert project.llm.concurrency == 3
 
 
-# Failures
+# Failures.
 
 
 def index_is_complete(project: Project) -> bool:
@@ -422,7 +422,7 @@ def test_a_model_that_cannot_be_loaded_stops_no_run(project, monkeypatch):
     assert index_is_complete(project)
 
 
-# Killed
+# Killed runs.
 
 
 SCRIPT = """
@@ -456,7 +456,7 @@ def test_a_run_that_is_killed_half_way_pays_for_nothing_twice(project, tmp_path)
     paid_for = len(project.llm.asked)
     assert 10 <= paid_for < 33
 
-    # The one that was under way was not answered.
+    # The request in flight was not answered.
     assert len(project.index()) - (33 - paid_for) in {0, 1}
     assert all(project.written.values())
     project.assert_as_from_nothing()
@@ -473,7 +473,7 @@ def test_a_torn_line_costs_its_summary_alone(project):
     assert project.written == SUMMARIES
 
 
-# Keys
+# Keys.
 
 
 def test_the_key_stands_nowhere_below_the_home(project, caplog, capfd):

@@ -1,1 +1,1 @@
-"""What the tests of the call graph notice: each mechanism is taken out in turn. `make mutants`."""
+"""Mutation tests for the call graph: disable each mechanism and see which tests fail. Run with `make mutants`."""

@@ -1,6 +1,7 @@
-"""Take each mechanism of the call graph out in turn, and print which tests notice: `python -m tests.mutants [NAME…]`.
+"""Disable each mechanism of the call graph and print the tests that fail: `python -m tests.mutants [NAME…]`.
 
-Each runs in a process of its own, two at a time. The exit code is 1 where one is not noticed, or cannot be taken out.
+Each mechanism runs in its own process, two at a time. The exit code is 1 if no test fails for a mechanism, or if it
+cannot be disabled.
 """
 
 import os
@@ -17,26 +18,26 @@ from tests.mutants.plugin import VARIABLE
 from tests.mutants.table import MUTANTS
 
 ROOT = Path(__file__).parents[2]
-# Without the floors of tests/graph/test_calls.py: they notice, and do not say what is missing.
+# Excludes the minimum scores in tests/graph/test_calls.py: they fail without saying which mechanism is missing.
 TESTS = ("tests/callgraph/mechanisms", "tests/graph/test_python.py")
 _PROCESSES = 2
 _LONGEST = 300  # seconds
 _NAMES_SHOWN = 3
 _WIDTH = max(len(mutant.name) for mutant in MUTANTS) + 1
 _PASSED, _FAILED = 0, 1  # exit codes of pytest
-# Those that find other edges; what just breaks without its mechanism shows no more than that it is used.
+# Counts only tests that find different edges. Other errors merely show that the mechanism is used.
 _NOTICED = re.compile(r"^FAILED \S+?::(?:\w+::)*(\w+)\S* - AssertionError", re.MULTILINE)
 
 
 class Outcome(NamedTuple):
-    """Which tests fail without a mechanism; `problem` is why they could not be run."""
+    """Tests that fail without a mechanism. `problem` says why they could not run."""
 
     noticed: tuple[str, ...]
     problem: str = ""
 
 
 def main(names: Sequence[str]) -> int:
-    """The exit code, after a line for each mechanism."""
+    """Print one line per mechanism and return the exit code."""
     if unknown := set(names) - {mutant.name for mutant in MUTANTS}:
         print(f"not in tests/mutants/table.py: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 1
@@ -55,7 +56,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def _run(name: str) -> Outcome:
-    """Run the tests without a mechanism; with all of them where the name is empty."""
+    """Run the tests without a mechanism, or with all mechanisms if the name is empty."""
     options = ["-q", "--tb=no", "-rfE", "--no-header", "-p", "no:cacheprovider", "-p", "tests.mutants.plugin"]
     command = [sys.executable, "-m", "pytest", *options, *TESTS]
     environment = {**os.environ, VARIABLE: name, "COLUMNS": "500"}
@@ -74,7 +75,7 @@ def _run(name: str) -> Outcome:
 
 
 def _line(mutant: Mutant, outcome: Outcome) -> str:
-    """A row of the table: the mechanism, how many tests notice, and the first of them."""
+    """Format a table row: the mechanism, the number of failing tests, and the first of them."""
     shown = ", ".join(name.removeprefix("test_") for name in outcome.noticed[:_NAMES_SHOWN])
     return f"{mutant.name:<{_WIDTH}}{len(outcome.noticed):>4}  {outcome.problem or shown or f'SURVIVES: {mutant.what}'}"
 

@@ -1,4 +1,4 @@
-"""A mechanism of the call graph, and how it is taken out of the running program."""
+"""Mechanisms of the call graph and how to disable them in the running program."""
 
 import importlib
 import inspect
@@ -13,26 +13,26 @@ _CODE = eval(f"lambda *given, **named: {_STAND_IN}(*given, **named)").__code__
 
 
 class Argument(NamedTuple):
-    """Instead of its result, a function returns what it is given at a position; that of a method's object is 0."""
+    """Return value that repeats an argument. Position 0 is `self` for methods."""
 
     position: int
 
 
 class Mutant(NamedTuple):
-    """A mechanism; `where` is `module:qualified name` in the package, of a function or of a constant."""
+    """Mechanism to disable. `where` is the `module:qualified name` of a function or constant in the package."""
 
     name: str
     what: str
     where: str
-    returns: Any = ()  # of a constant, what it is
+    returns: Any = ()  # the replacement value if `where` names a constant
 
 
 def take_out(mutant: Mutant) -> None:
-    """Let a mechanism say nothing, wherever the program has it.
+    """Disable a mechanism everywhere in the program.
 
     Raises:
-        AttributeError: the package has no such name; the table has to follow.
-        ModuleNotFoundError: it has no such module.
+        AttributeError: the package has no such name. Update the table.
+        ModuleNotFoundError: the package has no such module.
     """
     module, _, qualified = mutant.where.partition(":")
     owner: Any = importlib.import_module(f"{PACKAGE}.{module}")
@@ -54,7 +54,7 @@ def _stand_in(returns: Any) -> Callable[..., Any]:
 
 
 def _replace_code(function: FunctionType, stand_in: Callable[..., Any]) -> None:
-    """Of the function itself, since tables and other modules hold it under names of their own."""
+    """Replace the code object, because tables and other modules hold the function under other names."""
     function.__globals__[_STAND_IN] = stand_in
     function.__code__ = _CODE
     function.__defaults__ = function.__kwdefaults__ = None

@@ -1,4 +1,4 @@
-"""A plugin of pytest that takes a mechanism out before any test is collected: `pytest -p tests.mutants.plugin`."""
+"""Pytest plugin that disables a mechanism before collection: `pytest -p tests.mutants.plugin`."""
 
 import os
 
@@ -6,11 +6,11 @@ from tests.mutants.mutant import take_out
 from tests.mutants.table import MUTANTS
 
 VARIABLE = "DOCINDEX_TEST_MUTANT"
-"""The name of the mechanism; where it is empty, nothing is taken out."""
+"""Environment variable with the name of the mechanism. If it is empty, nothing is disabled."""
 
 
 def pytest_configure() -> None:
-    """Take out what the environment names.
+    """Disable the mechanism that the environment names.
 
     Raises:
         KeyError: the table has no such mechanism.

@@ -1,4 +1,4 @@
-"""The mechanisms of the call graph, each with what it does, where it is, and what it returns when it is taken out."""
+"""Mechanisms of the call graph: what each does, where it is, and what it returns when disabled."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from docindex_dagster.callgraph.ir import THIS, UNKNOWN
 from docindex_dagster.callgraph.languages import RULES as RULES_OF_LANGUAGES
 from tests.mutants.mutant import Argument, Mutant
 
-NOTHING: object = iter(())  # of what is asked for the first of some
+NOTHING: object = iter(())  # for functions that return an iterator
 NONE = frozenset[str]()
 PARTS = "callgraph.resolver"
 SCOPES, SELVES, IMPORTS = f"{PARTS}.scopes", f"{PARTS}.scopes", f"{PARTS}.imports"
@@ -26,12 +26,12 @@ RULES = "callgraph.languages:RULES"
 
 
 def without(rule: str, nothing: Any = NONE) -> Any:
-    """The rules of all languages without one of them."""
+    """Return the rules of all languages without one rule."""
     return {language: replace(rules, **{rule: nothing}) for language, rules in RULES_OF_LANGUAGES.items()}
 
 
 def without_capture(captures: Mapping[str, Any], capture: str) -> Any:
-    """What is made of captures, without one of them."""
+    """Return a table of captures without one capture."""
     return {name: made for name, made in captures.items() if name != capture}
 
 

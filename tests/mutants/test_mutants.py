@@ -1,4 +1,4 @@
-"""The table of mechanisms is that of the code: each row names what there is, and can be taken out."""
+"""The table of mechanisms matches the code: each row names existing code that can be disabled."""
 
 import importlib
 import inspect

@@ -1,4 +1,4 @@
-"""A project in which a function is found by its caller alone, and many files are nearer to what is asked."""
+"""Project in which a function is only found through its caller, because many files are closer to the query."""
 
 from pathlib import Path
 
@@ -19,13 +19,13 @@ def irrigate(field):
     CALLEE: "def engage(unit, times):\n    for _ in range(times):\n        unit.ratio *= 2\n    return unit\n",
     ALIKE: "def slip(unit, times):\n    for _ in range(times):\n        unit.ratio /= 2\n    return unit\n",
     "machines/__init__.py": "",
-    # More that are nearer to the query than any retriever gives candidates, or a context has room for.
+    # More files close to the query than a retriever returns as candidates or a context can hold.
     **{f"farm/year_{number}.py": f"YEAR_{number} = 'the wheat grew well'\n" for number in range(150)},
 }
 
 
 def indexed(root: Path, settings: str = "") -> Settings:
-    """Write and index it."""
+    """Write and index the project."""
     for name, text in FILES.items():
         file = root / "files" / name
         file.parent.mkdir(parents=True, exist_ok=True)

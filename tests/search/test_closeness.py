@@ -1,4 +1,4 @@
-"""Whether anything is close to a query is doubt by a part of its words, and as all of them say it."""
+"""Closeness of results to a query gives the same verdict from a few deciding words as from all words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from docindex_dagster.search.query import Kind, Query, Wording
 from docindex_dagster.search.weights import Closeness
 from docindex_dagster.stores.analysis import stems
 
-POOL: Any = None  # nothing is looked for in it
+POOL: Any = None  # never searched
 WORDS = ("alpha", "beta", "gamma", "delta", "running", "run", "zeta")
 RARITIES = st.lists(st.floats(0.01, 9), min_size=len(WORDS), max_size=len(WORDS))
 CLOSENESS = st.builds(Closeness, share=st.floats(0, 1), slope=st.none() | st.floats(0.1, 3), offset=st.floats(0, 1))

@@ -1,4 +1,4 @@
-"""The best chunks in a budget of tokens, without repeats, in reading order."""
+"""Context: the best chunks within a token budget, without repeats, in reading order."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ LINES = FILE.splitlines(keepends=True)
 
 
 def hit(first: int, last: int, score: float = 1.0, path: str = "lib/pump.py", **other) -> Hit:
-    """A hit that is some lines of a file of 40 lines, as the index has them."""
+    """Return a hit for some lines of an indexed file of 40 lines."""
     text = "".join(LINES[first - 1 : last])
     start = len("".join(LINES[: first - 1]))
     made = Hit(

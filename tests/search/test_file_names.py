@@ -1,4 +1,4 @@
-"""How far a query names a file."""
+"""Overlap between queries and file names."""
 
 import pytest
 from hypothesis import example, given
@@ -17,16 +17,16 @@ def named(path: str, query: str) -> float:
     ("path", "query", "share"),
     [
         ("lib/retry.py", "how requests are retried", 1),
-        ("src/combineReducers.ts", "combining reducers", 1),  # each part of an identifier, and no more
+        ("src/combineReducers.ts", "combining reducers", 1),  # each part of an identifier, and nothing else
         ("src/combine_reducers.ts", "reducers", 1 / 2),
-        ("src/SqlMapper.Settings.cs", "SqlMapper", 2 / 3),  # all that comes before the ending
+        ("src/SqlMapper.Settings.cs", "SqlMapper", 2 / 3),  # everything before the extension
         ("lib/auth.py", "authentication", 1),
         ("lib/environment.py", "env", 1),
-        ("lib/io.py", "iodine", 0),  # two letters begin too much
+        ("lib/io.py", "iodine", 0),  # two letters are too short for a prefix
         ("lib/port.py", "import", 0),
         ("lib/tokens.py", "the weather", 0),
         (".gitignore", "gitignore", 1),
-        ("lib/…", "anything", 0),  # no word at all
+        ("lib/…", "anything", 0),  # no words
         ("lib/tokens.py", "", 0),
     ],
 )

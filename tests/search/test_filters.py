@@ -1,4 +1,4 @@
-"""Filters are exact: every hit meets all of them, and nothing that meets them is lost by them."""
+"""Filters are exact: every hit matches all of them, and no matching chunk is lost."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 SOURCES = ("library/a", "git/b")
-LANGUAGES = ("python", "go", None)  # none is asked for as text
+LANGUAGES = ("python", "go", None)  # None becomes `text` in filters
 TYPES = ("code", "test", "doc", "config")
 KINDS = ("function", "class", None)
 GLOBS = (
@@ -38,7 +38,7 @@ NEVER = 10_000
 
 
 def varied(source: str) -> pa.Table:
-    """40 chunks, all that differ in something."""
+    """Return 40 chunks that differ in their fields."""
     files = {}
     for at in range(20):
         path = f"{('src', 'lib', 'src/deep')[at % 3]}/{'xy'[at % 2]}{at % 7}{('.py', '.md')[at % 5 == 0]}"
@@ -59,13 +59,13 @@ def reader(tmp_path_factory, request) -> Reader:
         publish_rows(layout, source, chunks, vectors_of(chunks))
     reader = open_reader(layout)
     if request.param == "in LanceDB":
-        vars(reader)["matrix"] = None  # as if the vectors were too many
+        vars(reader)["matrix"] = None  # as if there were too many vectors for memory
     return reader
 
 
 @pytest.fixture(scope="module")
 def everything(reader: Reader) -> Callable[[str, Mode], list[Hit]]:
-    """All that a search finds without filters."""
+    """Return a function that searches without filters."""
 
     @cache
     def find(query: str, mode: Mode) -> list[Hit]:
@@ -102,7 +102,7 @@ def meets(hit: Hit, filters: Filters) -> bool:
 
 
 def fits(path: str, glob: str) -> bool:
-    """The few globs of this module, written in another way than in the filters."""
+    """Match the globs of this module without the code of the filters."""
     folder, _, name = path.rpartition("/")
     expected = {
         "*.py": name.endswith(".py"),

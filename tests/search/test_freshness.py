@@ -1,4 +1,4 @@
-"""Whether the files of results are still what was indexed."""
+"""Detection of result files that changed since indexing."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A context holds what the best hits lead to in the graph, beside what a search finds."""
+"""A context includes graph neighbors of the best hits in addition to search results."""
 
 from dataclasses import replace
 

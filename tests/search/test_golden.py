@@ -1,4 +1,4 @@
-"""The golden query: what was just published must be found by its own text, at a cost that others do not raise."""
+"""Golden queries: each published source must be found by its own text, at a cost independent of other sources."""
 
 import subprocess
 import sys
@@ -15,12 +15,12 @@ from docindex_dagster.stores import matrix
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 ONE, OTHER = "library/one", "library/other"
-# More than a retriever gives, so that what is far from a query is not among them.
+# More files than a retriever returns, so that chunks far from a query are not among the results.
 FILES = {f"tree{number}.py": [f"tree{number} grows beside river {number}"] for number in range(240)}
 
 
 def publish(layout: Layout, key: str, *, is_turned: bool = False) -> None:
-    """Publish the files as a source; turned vectors lead away from what their texts mean."""
+    """Publish the files as a source. With `is_turned`, vectors point away from the meaning of their texts."""
     chunks = chunks_of(FILES, key)
     vectors = vectors_of(chunks)
     if is_turned:
@@ -35,7 +35,7 @@ def publish(layout: Layout, key: str, *, is_turned: bool = False) -> None:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that are read."""
+    """Record the names of the files that are read."""
     names: list[str] = []
     reading = tables.read_arrow
 

@@ -1,4 +1,4 @@
-"""The graph in a search: it finds what those that were found lead to, and lifts what many of them lead to."""
+"""Graph search: it adds neighbors of the matches and boosts chunks that many matches link to."""
 
 from dataclasses import replace
 

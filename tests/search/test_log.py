@@ -1,4 +1,4 @@
-"""Searching the history."""
+"""History search."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ HISTORY = [
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory) -> Reader:
-    """Two repositories with the same history, and a library."""
+    """Index two repositories with the same history, and a library."""
     with pytest.MonkeyPatch.context() as patch:
         return open_reader(_published(tmp_path_factory.mktemp("history"), patch))
 
@@ -73,7 +73,7 @@ ALL = [message for *_, message in reversed(HISTORY)]
 def test_without_a_query_the_latest_commits_come_first(reader):
     assert subjects(reader) == ALL
     assert subjects(reader, top_k=1) == ALL[:1]
-    assert subjects(reader, sources=()) == ALL  # though two sources have each of them
+    assert subjects(reader, sources=()) == ALL  # though two sources contain each commit
 
 
 def test_a_query_ranks_commits_by_what_they_say(reader):

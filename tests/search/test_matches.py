@@ -1,4 +1,4 @@
-"""Every match by file, line and column, compared with what a reading of the files themselves finds."""
+"""Matches by file, line and column equal those found by reading the files directly."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Telling what a query asks for, from its form."""
+"""Query classification by form."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What is known of code: each signal by itself, on an index of a few files."""
+"""Ranking signals for code, each tested alone on an index of a few files."""
 
 import pyarrow as pa
 import pytest
@@ -87,7 +87,7 @@ def test_a_test_stands_back_where_code_has_its_words(reader):
 @pytest.mark.parametrize(
     ("query", "path", "share"),
     [
-        ("what grinds the corn in a mill", "docs/mill.md", 0.0),  # a question asks for what documents say
+        ("what grinds the corn in a mill", "docs/mill.md", 0.0),  # questions ask about the content of documents
         ("grinds the corn in a mill", "docs/mill.md", 0.5),
         ("grinds the corn, see mill.md for a mill", "docs/mill.md", 1.0),
         ("grinds the corn in a mill", "lib/mill.py", 1.0),

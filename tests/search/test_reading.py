@@ -1,4 +1,4 @@
-"""Searches of texts that are mapped, and of the tables, find what a plain reading of every row finds."""
+"""Searches of memory-mapped texts and of tables equal a plain scan of every row."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -47,7 +47,7 @@ def publish_files(layout: Layout, key: str, files: dict[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """Two sources, of which one was edited, so that its texts are in several files; a piece is few rows."""
+    """Publish two sources and edit one of them, so that its texts span several files. Set small scan batches."""
     layout = Layout(tmp_path_factory.mktemp("index"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_files, "_SMALL", 0)
@@ -63,7 +63,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def of_tables(reader: Reader) -> Reader:
-    """The same without its files of rows."""
+    """Return the same reader without its row files."""
     without = {key: replace(source, rows=()) for key, source in reader.generation.sources.items()}
     return replace(reader, generation=replace(reader.generation, sources=without))
 
@@ -74,7 +74,7 @@ def meeting(reader: Reader, filters: Filters) -> pa.Table:
 
 
 def plainly(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple[str, float]]:
-    """The chunks that hold a pattern, by reading all rows."""
+    """Return the chunks that match a pattern, by scanning all rows."""
     rows = meeting(reader, filters)
     texts = rows["text"].combine_chunks()
     if "$" in pattern.text and pattern.is_regex:
@@ -90,7 +90,7 @@ def plainly(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple[st
 
 
 def all_places(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple[str, str, int, int]]:
-    """The places in the files of which a chunk holds a pattern, or is cut or converted, by reading each of them."""
+    """Return the matches in each file with a chunk that matches, or that is cut or converted, by reading the files."""
     holding_it = {one for one, _ in plainly(reader, filters, pattern)}
     rows = meeting(reader, filters).to_pylist()
     found = set()

@@ -1,4 +1,4 @@
-"""Reading every text: for exact strings, and for patterns."""
+"""Full scans of texts for exact strings and patterns."""
 
 import pyarrow as pa
 import pytest

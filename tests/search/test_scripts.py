@@ -1,4 +1,4 @@
-"""Searching texts in scripts without spaces, with accents, and in other normal forms."""
+"""Search in scripts without spaces, with accents, and in different normal forms."""
 
 import unicodedata
 

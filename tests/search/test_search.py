@@ -1,4 +1,4 @@
-"""Searching a published index."""
+"""Searches of a published index."""
 
 from collections.abc import Callable
 from threading import Barrier

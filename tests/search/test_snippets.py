@@ -1,4 +1,4 @@
-"""Which lines of a chunk are shown, and what is marked in them."""
+"""Snippets: the lines of a chunk that are shown, and the highlights in them."""
 
 from hypothesis import given
 from hypothesis import strategies as st

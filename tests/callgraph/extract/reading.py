@@ -1,4 +1,4 @@
-"""The intermediate representation of a piece of source."""
+"""Intermediate representation of source snippets."""
 
 from docindex_dagster.callgraph.ir import Expression, FileIR
 from docindex_dagster.callgraph.languages import extract
@@ -13,5 +13,5 @@ def read(language: str, source: str) -> FileIR:
 
 
 def value(language: str, source: str) -> Expression:
-    """What the last variable of the source is assigned."""
+    """Return the value assigned to the last variable in the source."""
     return read(language, source).assignments[-1].value

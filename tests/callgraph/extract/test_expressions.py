@@ -1,4 +1,4 @@
-"""Expressions of source are trees, as far as names can be followed."""
+"""Source expressions become trees, as far as names can be resolved."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names are replaced in all parts of an expression or statement."""
+"""Renaming covers every part of an expression or statement."""
 
 from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, renamed
 from docindex_dagster.callgraph.ir import (

@@ -1,4 +1,4 @@
-"""Each statement has the scope in which its names have their meaning."""
+"""Each statement belongs to the scope that resolves its names."""
 
 from textwrap import dedent
 

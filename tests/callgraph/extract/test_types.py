@@ -1,4 +1,4 @@
-"""A declared type is read from the way in which each language writes it."""
+"""Declared types are read in the syntax of each language."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the calls of a small program reach, as its graph has it."""
+"""Fixtures that return the graph edges of small programs."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,30 +11,30 @@ from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 
 Calls = Callable[[Mapping[str, str]], set[tuple[str, str, str]]]
-"""From the texts of files to the edges: caller, callee, resolution; of one file without its path."""
+"""Return edges (caller, callee, resolution) from file texts. Names of a single file omit its path."""
 
 
 @pytest.fixture
 def calls(tmp_path: Path) -> Calls:
-    """The calls inside a program; each is given a folder of its own."""
+    """Return the calls inside a program. Each program gets its own folder."""
     return lambda files: _edges(tmp_path, files, "calls")
 
 
 @pytest.fixture
 def may_calls(tmp_path: Path) -> Calls:
-    """What may run instead of what is called."""
+    """Return possible targets of dynamic dispatch."""
     return lambda files: _edges(tmp_path, files, "may_call")
 
 
 @pytest.fixture
 def imports(tmp_path: Path) -> Calls:
-    """What files import."""
+    """Return the imports of files."""
     return lambda files: _edges(tmp_path, files, "imports")
 
 
 @pytest.fixture
 def references(tmp_path: Path) -> Calls:
-    """What is handed on or taken."""
+    """Return references to functions that are passed or assigned."""
     return lambda files: _edges(tmp_path, files, "references")
 
 

@@ -1,4 +1,4 @@
-"""Names of JavaScript and TypeScript that configurations explain: aliases of compilers, packages, workspaces."""
+"""JavaScript and TypeScript imports that need configuration: compiler aliases, packages, workspaces."""
 
 import json
 
@@ -10,12 +10,12 @@ from tests.graph.samples import edges, opened
 
 
 def project(paths=None, **values):
-    """The text of a tsconfig.json with these paths."""
+    """Return the text of a tsconfig.json with these paths."""
     return json.dumps({"compilerOptions": {"paths": paths or {}}, **values})
 
 
 def references(*paths):
-    """The text of a tsconfig.json that has no files of its own."""
+    """Return the text of a tsconfig.json that has no files of its own."""
     return json.dumps({"files": [], "references": [{"path": path} for path in paths]})
 
 
@@ -24,7 +24,7 @@ PAGE = "import { day } from '@/dates';\nexport function show() { day(); }\n"
 
 
 def reached(calls, files):
-    """The functions that are called in another file, by caller."""
+    """Return pairs of a caller and a function called in another file."""
     return {(caller, callee) for caller, callee, resolution in calls(files) if resolution == "imported name"}
 
 

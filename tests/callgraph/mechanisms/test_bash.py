@@ -1,4 +1,4 @@
-"""Bash: functions as commands, files that are loaded, and functions that are named by arguments and variables."""
+"""Bash: functions as commands, sourced files, and functions named by arguments and variables."""
 
 
 def test_functions_are_commands_wherever_they_are_run(calls):

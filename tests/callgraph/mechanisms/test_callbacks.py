@@ -1,4 +1,4 @@
-"""Callbacks: what a function, or a method of the library, gives to the function that it is given."""
+"""Callbacks: the arguments that functions and library methods pass to them."""
 
 
 def test_a_function_that_is_given_is_called_by_what_it_is_given_to(calls):

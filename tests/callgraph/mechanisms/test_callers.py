@@ -1,4 +1,4 @@
-"""Callers: what a parameter without a type is by what the calls of its function give."""
+"""Callers: untyped parameters get their types from the arguments at call sites."""
 
 
 def test_a_parameter_is_what_the_callers_give(calls):

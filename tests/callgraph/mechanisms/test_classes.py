@@ -1,4 +1,4 @@
-"""Class hierarchies: what is inherited, mixed in, overridden, and of which several parts a class is made."""
+"""Class hierarchies: inheritance, mixins, overrides, and classes defined in several parts."""
 
 
 def test_a_method_is_inherited_from_the_first_class_that_has_it(calls):

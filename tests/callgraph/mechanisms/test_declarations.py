@@ -1,4 +1,4 @@
-"""C and C++: declarations whose bodies are elsewhere, templates, typedefs, pointers to functions."""
+"""C and C++: declarations with bodies elsewhere, templates, typedefs, function pointers."""
 
 
 def test_a_call_of_what_is_declared_reaches_the_body(calls):

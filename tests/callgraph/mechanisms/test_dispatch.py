@@ -1,4 +1,4 @@
-"""Dynamic dispatch: what may run instead of the method that a call names."""
+"""Dynamic dispatch: overrides that may run instead of the method that a call names."""
 
 from docindex_dagster.graph import queries
 from tests.graph.samples import opened

@@ -1,4 +1,4 @@
-"""Haskell: application and operators, equations, modules with their export lists, type classes."""
+"""Haskell: application and operators, equations, modules with export lists, type classes."""
 
 ONE_OF_TWO = "overrides what is called, one of 2"
 

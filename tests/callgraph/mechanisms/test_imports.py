@@ -1,4 +1,4 @@
-"""Imports: to which file, and to which name in it, an import leads."""
+"""Imports resolve to a file and to a name in it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Modules of JavaScript and TypeScript that are loaded by an expression."""
+"""JavaScript and TypeScript modules that an expression loads."""
 
 import pytest
 

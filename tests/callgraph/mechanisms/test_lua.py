@@ -1,4 +1,4 @@
-"""Lua: tables as modules, classes and objects, names that all files share, and what `require` gives."""
+"""Lua: tables as modules, classes and objects, global names, and the result of `require`."""
 
 
 def test_methods_of_a_table_are_those_of_the_objects_that_have_it_as_metatable(calls):

@@ -1,4 +1,4 @@
-"""Overloads and extensions: which of the functions of one name a call means, and functions that are added to types."""
+"""Overload resolution and extension functions."""
 
 
 def test_the_number_of_arguments_chooses_the_overload(calls):

@@ -1,4 +1,4 @@
-"""Names of PHP that begin with a backslash, and so at the root of all namespaces."""
+"""Fully qualified PHP names, which begin with a backslash."""
 
 import pytest
 

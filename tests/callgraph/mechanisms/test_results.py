@@ -1,4 +1,4 @@
-"""What calls return: as it is declared, as the returns say, or the object itself; and what collections hold."""
+"""Return types: declared, inferred from return statements, or the receiver itself; and the elements of collections."""
 
 
 def test_a_call_gives_what_its_function_is_declared_to_return(calls):

@@ -1,10 +1,10 @@
-"""Scala: companions, mixins, methods without brackets, patterns, comprehensions, extensions and packages."""
+"""Scala: companions, mixins, methods without parentheses, patterns, comprehensions, extensions and packages."""
 
 from tests.callgraph.mechanisms.conftest import Calls
 
 
 def _pairs(calls: Calls, **files: str) -> set[tuple[str, str]]:
-    """The edges of files, by their names without the ending."""
+    """Return the edges, with file names that omit the extension."""
     found = calls({f"{name}.scala": text for name, text in files.items()})
     return {(caller.replace(".scala", ""), callee.replace(".scala", "")) for caller, callee, _ in found}
 

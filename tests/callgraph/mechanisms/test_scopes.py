@@ -1,4 +1,4 @@
-"""Scopes: the innermost definition of a name counts, and what a scope hides is not found."""
+"""Scopes: the innermost definition wins, and shadowed names are not found."""
 
 
 def test_the_innermost_function_of_a_name_is_called(calls):

@@ -1,4 +1,4 @@
-"""Types: what a variable, field or parameter is, as it is declared, made, assigned, tested or filled from outside."""
+"""Types of variables, fields and parameters: declared, constructed, assigned, narrowed or injected."""
 
 
 def test_what_is_made_has_the_methods_of_its_class(calls):

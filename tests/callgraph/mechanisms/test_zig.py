@@ -1,4 +1,4 @@
-"""Zig: structs, files and functions that give types, what payloads hold, and functions in fields."""
+"""Zig: structs, files and functions as types, payload captures, and functions in fields."""
 
 
 def test_methods_are_those_of_the_declared_or_inferred_type(calls):

@@ -1,4 +1,4 @@
-"""A reranking API in Cohere's format on the loopback device: real HTTP, and every way in which it may fail."""
+"""Fake reranking API in Cohere's format on the loopback interface: real HTTP and every kind of failure."""
 
 import json
 from collections.abc import Iterator
@@ -13,28 +13,28 @@ KEY = "K3Y-s3cr3t"
 
 @dataclass(slots=True)
 class RerankApi:
-    """What was asked, and how to answer: `reply` instead of scores, after `delay_s`, or in drops."""
+    """Requests received and behavior: `reply` replaces the scores, `delay_s` and `drip_s` slow the response down."""
 
     url: str = ""
     status: int = 200
     reply: bytes | None = None
     delay_s: float = 0.0
     drip_s: float = 0.0
-    broken: bytes | None = None  # sent in place of status and headers, after which the connection ends
+    broken: bytes | None = None  # bytes sent instead of a response, before closing the connection
     slow_header_s: float = 0.0
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
 
 
 def relevance(query: str, document: str) -> float:
-    """The share of the query's words that a document has."""
+    """Return the share of the query's words that occur in a document."""
     words = query.lower().split()
     return sum(word in document.lower() for word in words) / len(words)
 
 
 @contextmanager
 def serving() -> Iterator[RerankApi]:
-    """Serve it."""
+    """Serve the API while the block runs."""
     api = RerankApi()
 
     class Handler(loopback.Handler):
@@ -66,5 +66,5 @@ def serving() -> Iterator[RerankApi]:
 
 
 def unused_url() -> str:
-    """Where nobody listens."""
+    """Return an address on which nothing listens."""
     return f"{loopback.unused_address()}/v2/rerank"

@@ -1,4 +1,4 @@
-"""A cross-encoder, which needs an extra: with it, a model made here; without it, a warning."""
+"""Cross-encoders: a model created here if the extra is installed, a warning if it is not."""
 
 from importlib.util import find_spec
 from itertools import pairwise
@@ -29,7 +29,7 @@ def test_without_the_extra_the_order_stays_and_a_warning_says_what_to_install():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """A small cross-encoder with weights by chance, saved as sentence-transformers saves them."""
+    """Save a small cross-encoder with random weights in the format of sentence-transformers."""
     import torch
     from sentence_transformers import CrossEncoder
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast

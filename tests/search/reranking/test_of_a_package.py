@@ -1,4 +1,4 @@
-"""Rerankers of other packages: the example of the documentation, chosen by its name."""
+"""Rerankers from other packages: the example from the documentation, selected by name."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ REQUEST = Request("cold water", Mode.BM25, Granularity.CHUNK, 5, rerank="phrase"
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A library of two pages, the second of which has the words as a phrase."""
+    """Index a library of two pages, the second of which contains the words as a phrase."""
     root: Path = tmp_path_factory.mktemp("project")
     (root / "docs").mkdir()
     (root / "docs" / "a.md").write_text("# Cold\n\nWater is cold: cold, cold water of the water works, and cold.\n")

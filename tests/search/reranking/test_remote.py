@@ -1,4 +1,4 @@
-"""A reranking API behind HTTP: its opinion is blended in, and whatever it does, the search is answered."""
+"""Reranking over HTTP: scores are blended with the ranking, and a search succeeds whatever the API does."""
 
 import json
 import logging
@@ -62,7 +62,7 @@ def test_its_opinion_is_blended_with_the_first_score(reader, api):
     before = {hit.path: hit.score for hit in ask(reader, None)}
     after = ask(reader, of(api, weight=0.5))
 
-    assert after[0].path == "lib/tank.py"  # it has all words
+    assert after[0].path == "lib/tank.py"  # contains all words
     for hit in after:
         assert hit.score == pytest.approx(sum(signal.contribution for signal in hit.signals))
         changes = [signal.contribution for signal in hit.signals if signal.name == "rerank"]
@@ -129,7 +129,7 @@ def test_a_refusal_degrades_and_says_what_to_do(reader, api, status, why):
 
     assert ask(reader, of(api), warnings) == ask(reader, None)
     assert why in warnings[0]
-    assert len(api.asked) == 1  # whoever searches does not wait for another try
+    assert len(api.asked) == 1  # interactive searches do not wait for a retry
 
 
 HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"results": [{"index"'
