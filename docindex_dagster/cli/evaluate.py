@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.evaluation.metrics import Interval
     from docindex_dagster.evaluation.report import Comparison, Figures
+    from docindex_dagster.evaluation.retrieval_runs import QuestionResult
     from docindex_dagster.evaluation.run import Evaluation
 
 _MAX_PLACES = 3  # results listed for a question
