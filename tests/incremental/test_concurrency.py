@@ -89,7 +89,7 @@ class Loop:
 
 
 class Editor:
-    """Changes files; replaces marked files atomically."""
+    """Editor that changes files and replaces marked files atomically."""
 
     def __init__(self, project: Project) -> None:
         self.project = project

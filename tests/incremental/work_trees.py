@@ -65,7 +65,7 @@ class WorkTree:
         return sorted(str(name) for path in found if ".git" not in (name := path.relative_to(self.root)).parts)
 
     def replace_keeping_size_and_time(self, path: str, data: bytes) -> None:
-        """Replace a file by another of the same size and timestamp, as `rsync -t` does."""
+        """Replace a file with another of the same size and timestamp, as `rsync -t` does."""
         place = self.root / path
         before = place.stat()
         temporary = place.with_name(f"{place.name}.new")

@@ -195,7 +195,7 @@ class Deployment:
         return [Hit(**{name: hit[name] for name in ("chunk_id", "source", "path", "text", "score")}) for hit in found]
 
     def stamp(self, repository: Repository) -> list[Hit]:
-        """Search for the revision markers of a repository."""
+        """Return the search results for the revision markers of a repository."""
         hits = self.search("stamp revision", sources=repository.key, path="stamp", mode="bm25", limit=50)
         return [hit for hit in hits if hit.source == repository.key]
 

@@ -92,7 +92,7 @@ def running(
     environment: Mapping[str, str] | None = None,
     ends_with: signal.Signals = signal.SIGTERM,
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run a server on a port of the loopback device; at the end, terminate it, then kill it."""
+    """Run a server on a port of the loopback device; at the end, send it `ends_with`, then kill it."""
     process = start(command, log, environment)
     try:
         wait_for(lambda: answers(port) or process.poll() is not None, f"{Path(command[0]).name} to listen")

@@ -58,7 +58,7 @@ class Repository:
         return f'[[source]]\nkind = "git"\nname = "{self.name}"\nurl = "{self.url}"\n'
 
     def commit(self, chance: random.Random) -> None:
-        """Commit the next revision, and lengthen or shorten one of the other files."""
+        """Commit the next revision, and cut, move or lengthen one of the other files."""
         self.revision += 1
         for path, text in zip(STAMPED, _TEXTS, strict=True):
             (self.folder / path).parent.mkdir(exist_ok=True)
@@ -123,7 +123,7 @@ def _is_small(path: Path) -> bool:
 
 
 def _edit(path: Path, chance: random.Random, revision: int) -> None:
-    """Move, cut or lengthen part of a file, so that it stays roughly valid in its language."""
+    """Move a file, cut lines from it, or lengthen it, so that it stays roughly valid in its language."""
     lines = path.read_bytes().splitlines(keepends=True)
     match chance.randrange(3):
         case 0 if len(lines) > 20:

@@ -112,14 +112,14 @@ def test_it_equals_one_machine_after_edits_removals_and_rollbacks(tmp_path, say)
         say(f"{gone.key} removed, {last.key} rolled back and forth; runs: {dict(ended)}")
 
 
-# Or the process slept during a request and has no time left for it.
+# A paused process either notices the pause or has no time left for the request that it was making.
 LOST = (": this process was paused for too long", ": reading % failed", ": listing % failed")
 REPLACED = ("was replaced by another process",)
 
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """When a host is paused during a run, and why its run is refused after it resumes.
+    """Pause of a host during a run, and the expected refusal of that run after the host resumes.
 
     Attributes:
         job: job of the run.
@@ -179,7 +179,7 @@ def test_who_sleeps_through_a_lease_is_replaced_and_then_refused(tmp_path, say, 
 
 
 def refusal(deployed: Deployment, run: Run, sleep: Sleep) -> str | None:
-    """Return the run's event that explains the refusal, or None if there is none yet."""
+    """Return the text of the run's event that matches a refusal, or None if there is none yet."""
     return next((text for text in sleep.refusals if deployed.has_event(run.id, text)), None)
 
 

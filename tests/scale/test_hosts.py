@@ -57,7 +57,7 @@ def test_a_host_has_a_name_and_a_disk_of_its_own(pair):
 
 
 def in_tmp() -> set[str]:
-    """Return the folders of `/tmp` on the path to the programs."""
+    """Return the folders of `/tmp` that contain the programs."""
     folders = (CHECKOUT, Path(sys.prefix), Path(sys.base_prefix))
     return {folder.parts[2] for folder in folders if folder.is_relative_to("/tmp")}
 

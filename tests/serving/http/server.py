@@ -1,4 +1,4 @@
-"""`docindex serve` as a process, with its resource usage as reported by the kernel."""
+"""`docindex serve` as a child process."""
 
 import os
 import signal

@@ -517,7 +517,7 @@ def test_a_stream_says_now_and_then_that_it_lives(project, chats, monkeypatch):
     assert [name for name, _ in parsed(text)] == ["sources", "delta", "delta", "answer", "usage"]
 
 
-# Model metadata
+# What is known about the model
 
 
 def test_it_says_which_model_answers_and_that_it_can(client, chats):

@@ -209,7 +209,7 @@ def test_where_the_extra_is_missing_a_line_says_how_to_install_it(monkeypatch, m
 
 
 class Receiver:
-    """Receives spans with OTLP over HTTP, like a collector."""
+    """OTLP receiver that accepts spans over HTTP, like a collector."""
 
     def __init__(self) -> None:
         self.spans: list[str] = []
