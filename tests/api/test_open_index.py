@@ -1,4 +1,4 @@
-"""`from docindex_dagster import open_index` returns to programs what the commands print."""
+"""`from docindex_dagster import open_index` gives programs the same results as the commands."""
 
 import json
 import os
