@@ -1,4 +1,4 @@
-"""A small project that is indexed once: a library of documentation, and a git work tree of code."""
+"""A small project that is indexed once: a documentation library and a git work tree with code."""
 
 import os
 import shutil
@@ -62,7 +62,7 @@ def indexed_once(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def root(indexed_once, tmp_path, monkeypatch) -> Path:
-    """A copy of the project, and no variable that says otherwise."""
+    """Return a copy of the project, in an environment without overrides."""
     for name in ("DOCINDEX_HOME", "DOCINDEX_ROOT"):
         monkeypatch.delenv(name, raising=False)
     copy: Path = tmp_path / "project"

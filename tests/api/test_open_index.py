@@ -1,4 +1,4 @@
-"""`from docindex_dagster import open_index`: what the commands find, for programs that go on with it."""
+"""`from docindex_dagster import open_index` gives programs the same results as the commands."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def as_json(value: Any) -> Any:
 
 
 def command(root: Path, *arguments: str) -> Any:
-    """What a command says as JSON."""
+    """Run a command and return its JSON output."""
     result = subprocess.run(
         [sys.executable, "-m", "docindex_dagster.cli", *arguments, "--json"],
         cwd=root,
@@ -56,7 +56,7 @@ def command(root: Path, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-# What it answers
+# Answers.
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_context_is_that_of_the_command(root, index):
 
 
 def edges(root: Path, *arguments: str) -> list[dict[str, Any]]:
-    """What a question to the graph answers, without the places of files on disk, which the command adds."""
+    """Run a graph command and return its edges without file paths on disk, which only the command adds."""
     return [{name: value for name, value in edge.items() if name != "file"} for edge in command(root, *arguments)]
 
 
@@ -144,7 +144,7 @@ def test_a_source_that_was_edited_is_not_current(root, index):
     }
 
 
-# Which project, which generation
+# Projects and generations.
 
 
 def test_the_project_is_found_as_the_command_line_finds_it(root, monkeypatch):
@@ -210,7 +210,7 @@ def test_tables_that_were_cleared_away_say_so(root, index):
     assert index.tables().chunks.to_arrow().num_rows == len(index.tables().vectors()) > 0
 
 
-@pytest.mark.filterwarnings("ignore:library/docs has changed")  # it is edited all the time
+@pytest.mark.filterwarnings("ignore:library/docs has changed")  # the test edits it throughout
 def test_while_runs_publish_every_answer_is_of_one_revision(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "docs"\n')
@@ -268,7 +268,7 @@ def test_a_source_that_is_declared_later_is_known(root, index):
     assert "library/more" in {one.source for one in index.sources()}
 
 
-# Errors and warnings
+# Errors and warnings.
 
 
 def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
@@ -378,7 +378,7 @@ def test_an_index_of_another_version_is_searched_and_its_tables_are_not_read(roo
         index.tables()
 
 
-# The package
+# The package.
 
 
 def test_what_the_package_offers_is_there_and_nothing_else():

@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/search-from-python.md run one after another, and print what the page shows."""
+"""The examples of docs/how-to/search-from-python.md run in order and print the output shown there."""
 
 import re
 from importlib.util import find_spec

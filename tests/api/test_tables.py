@@ -1,4 +1,4 @@
-"""`Index.tables()`: all that is published, as Arrow, pandas and NumPy."""
+"""`Index.tables()` returns all published data as Arrow, pandas and NumPy."""
 
 import sys
 
@@ -22,7 +22,7 @@ def index(root) -> Index:
 
 
 def of_run(root, asset: str) -> pa.Table:
-    """What the last runs of both sources left of an asset."""
+    """Return the table of an asset from the last runs of both sources."""
     found = [tables.read(Layout(root / ".docindex").table(asset, key)) for key in SOURCES]
     return pa.concat_tables([table.replace_schema_metadata(None) for table in found])
 

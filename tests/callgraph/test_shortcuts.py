@@ -28,7 +28,7 @@ def ask_every_class(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("without", "tables"),
     [
-        (follow_everything_where_it_stands, ["triples"]),  # nodes record the files that were read, which are more
+        (follow_everything_where_it_stands, ["triples"]),  # nodes record the files read, which differ
         (ask_every_class, ["triples", "nodes"]),
     ],
 )

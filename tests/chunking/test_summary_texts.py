@@ -1,4 +1,4 @@
-"""Prompts for summaries of chunks, and what is stored from the answers."""
+"""Prompts for summaries of chunks, and the stored part of the answers."""
 
 import unicodedata
 

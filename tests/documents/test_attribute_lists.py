@@ -1,4 +1,4 @@
-"""Attribute lists of Markdown are no text; braces in prose, formulas and code are."""
+"""Markdown attribute lists are removed. Braces in prose, formulas and code are kept."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pictures and fonts that a document holds as `data:` URIs: their bytes are no text, and lines stay where they are."""
+"""Embedded `data:` URIs for images and fonts: their bytes are removed from the text, and line numbers stay the same."""
 
 import base64
 import json

@@ -513,7 +513,7 @@ MDOC = """.Dd May 1
 
 
 class TestLineMarkup:
-    """Headings that are lines of LaTeX, Org, POD, MediaWiki, AsciiDoc and man pages."""
+    """Line-based headings of LaTeX, Org, POD, MediaWiki, AsciiDoc and man pages."""
 
     @pytest.mark.parametrize(
         ("path", "text", "expected"),

@@ -1,4 +1,4 @@
-"""PDF becomes text: its headings, paragraphs and pages; and no file breaks more than itself."""
+"""Text of PDF files: headings, paragraphs and pages. A broken file affects no other file."""
 
 import resource
 import subprocess

@@ -1,4 +1,4 @@
-"""What reStructuredText has beyond `test_load.py`: no prose is lost, and no markup is left."""
+"""reStructuredText features beyond `test_load.py`: all prose is kept, and all markup is removed."""
 
 import time
 
@@ -177,13 +177,13 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_file_is_read_in_moments(text):
-    start = time.process_time()  # another process's load counts for nothing
+    start = time.process_time()  # excludes the load of other processes
     load_document(text, "a.rst", "rst")
     assert time.process_time() - start < 20
 
 
 class TestPointers:
-    """What the text does not show: where it leads, and by which names others lead to it."""
+    """Link targets of a document and the labels under which others link to it."""
 
     SOURCE = """\
 .. _One Label:

@@ -20,7 +20,7 @@ KEY = "git/sample"
 
 
 def index(layout: Layout, files: dict[str, list[str]], key: str = KEY, *, full: bool = False) -> EmbeddingResult:
-    """Embed a state of a source as a run does."""
+    """Embed a state of a source like a run."""
     table = layout.table("embeddings", key)
     chunks = chunks_of(files, key)
     result = embed(layout, key, chunks, None if full else tables.read(table), CountingEmbedder(), full=full)

@@ -1,4 +1,4 @@
-"""A project with a repository whose commits say what they do, and a library that no commit speaks of; indexed once."""
+"""A project with a repository whose commits describe changes and a library that no commit mentions, indexed once."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,7 +39,7 @@ def new_repository(folder: Path, git: Git) -> Path:
 
 
 def commit(folder: Path, git: Git, subject: str, files: dict[str, str], *options: str) -> str:
-    """Commit files, and give the id of the commit."""
+    """Commit files and return the commit ID."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -73,7 +73,7 @@ def index_all(root: Path) -> Settings:
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Tests read it, and change nothing."""
+    """Index a project that tests only read."""
     with pytest.MonkeyPatch.context() as patch:
         root = write_project(tmp_path_factory.mktemp("evaluation") / "project", git_alone(patch))
         yield index_all(root)

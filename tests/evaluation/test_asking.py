@@ -1,4 +1,4 @@
-"""Questions to a real index: what counts as an answer, and what does not."""
+"""Questions to a real index, and which results count as answers."""
 
 from dataclasses import replace
 

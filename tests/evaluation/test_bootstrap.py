@@ -1,4 +1,4 @@
-"""Intervals of means: where they lie, and what they tell apart."""
+"""Bootstrap intervals of means: their position and the differences that they detect."""
 
 import random
 

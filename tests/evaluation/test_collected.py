@@ -1,4 +1,4 @@
-"""Questions that are collected: lines that an evaluation reads, each pair once, whoever writes meanwhile."""
+"""Collected questions: lines that an evaluation can read, without duplicates, even with concurrent writers."""
 
 import json
 import multiprocessing
@@ -150,7 +150,7 @@ def test_a_full_file_takes_no_more_and_says_what_to_do(settings, file):
 def _write(root: Path, writer: int) -> None:
     settings = load_settings(root)
     for number in range(EACH):
-        collect(settings, f"what {number}", KEYS, "api")  # as all others do
+        collect(settings, f"what {number}", KEYS, "api")  # the same question from every writer
         collect(settings, f"what {number} of {writer}", KEYS, "mcp")
         collect(settings, f"not {number} of {writer}", KEYS, "page")
         delete_answer(settings, f"not {number} of {writer}", KEYS)

@@ -1,4 +1,4 @@
-"""What a file can change of how an index is searched."""
+"""Search settings that a comparison file can change."""
 
 from contextlib import suppress
 
@@ -70,7 +70,7 @@ def test_what_sends_texts_or_loads_a_model_needs_trust(read, tmp_path, monkeypat
         read(text)
     assert read('[rerank]\nprovider = "mmr"').settings.rerank.provider == "mmr"
     monkeypatch.setenv("DOCINDEX_TRUST", str(tmp_path))
-    with suppress(SettingsError):  # that such a model lacks another setting
+    with suppress(SettingsError):  # the model may lack another setting
         read(text)
 
 

@@ -1,4 +1,4 @@
-"""Questions of a repository's history: which commits ask, and which files answer."""
+"""Questions from a repository's history: which commits qualify, and which files answer them."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The metrics of a question, by the ranks of what answers it."""
+"""Metrics of a question, computed from the ranks of its answers."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a client may name as the answer of a question: places that are indexed, of one source."""
+"""Answers that a client may name for a question: indexed locations of a single source."""
 
 import pytest
 

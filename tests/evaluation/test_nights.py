@@ -1,4 +1,4 @@
-"""The nights: what is remembered of each question, and when a night warns."""
+"""Nightly evaluation: the scores stored for each question, and the conditions for a warning."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ def answers(scores, source="git/app"):
 
 
 def after(*past):
-    """What is remembered after nights that scored each question so."""
+    """Return the scores stored after the given nights."""
     scores: dict[str, list[float]] = {}
     for night in past:
         scores = nightly_results.merged_scores(night, scores)

@@ -1,4 +1,4 @@
-"""Questions of a user's file: its two formats, what paths mean in it, and what is said of its mistakes."""
+"""Question files of users: two formats, the meaning of paths, and error messages."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The sample of a night is nearly that of the night before."""
+"""Nightly samples change little from one night to the next."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Real files, damaged in every way, go through the parsing worker: no crash, no hang, no lost byte."""
+"""Real files with all kinds of damage pass through the parsing worker without a crash, a hang, or a lost byte."""
 
 import os
 import re
@@ -30,9 +30,9 @@ TIME_OUT_S = 10
 ENDINGS = ["md", "mdx", "rst", "html", "adoc", "ipynb", "txt", "pdf", "css", "ml", "json"]
 ROUND = 300  # examples
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-# Their text is that of the file; the others' is taken out of it.
+# Formats whose text is that of the file. For other formats, the text is extracted.
 KEPT_AS_IT_IS = {"code", "markdown", "text", "asciidoc"}
-WHITE = re.compile(r"\s{9,}")  # goes with what stands beside it, however long it is
+WHITE = re.compile(r"\s{9,}")  # belongs to the neighboring text, whatever its length
 SIZES = (Sizes(), Sizes(target=30, overlap=8, maximum=60, minimum=4))
 
 TOKENS = [
@@ -95,7 +95,7 @@ TOKENS = [
 
 @dataclass(frozen=True)
 class Damaged:
-    """A file of a name that says what it is, and what is in it now."""
+    """A damaged file. Its name determines its format."""
 
     name: str
     data: bytes
@@ -144,7 +144,7 @@ EDITS = st.tuples(
 @st.composite
 def damaged(draw: st.DrawFn) -> Damaged:
     name, data = draw(st.sampled_from([*originals()]))
-    if draw(st.integers(0, 9)) == 0:  # in the clothes of another
+    if draw(st.integers(0, 9)) == 0:  # use the extension of another format
         name = f"file.{draw(st.sampled_from(ENDINGS))}"
     for edit in draw(st.lists(EDITS, min_size=1, max_size=8)):
         data = edited(data, edit)
@@ -178,7 +178,7 @@ def check(file: Damaged, sizes: Sizes, folder: Path, slow: Path) -> None:
     assert not result.left_out
     fallbacks = {row["fallback"] or "" for row in rows}
     assert not any(reason.startswith("crash") for reason in fallbacks)
-    if any(reason.startswith("time-out") for reason in fallbacks):  # a grammar is slow over some heaps of tokens
+    if any(reason.startswith("time-out") for reason in fallbacks):  # some grammars are slow on random tokens
         (slow / f"{len([*slow.iterdir()])}-{file.name}").write_bytes(file.data)
         return
     if kind.loader in KEPT_AS_IT_IS:

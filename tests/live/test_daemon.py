@@ -1,4 +1,4 @@
-"""What the daemon does by itself, with its own ticks, queue and processes; run with `make test-live`."""
+"""Tests of a live daemon with its own ticks, queue and processes. Run them with `make test-live`."""
 
 import os
 import time
@@ -73,7 +73,7 @@ def test_an_edit_is_searchable_within_a_minute_and_three_edits_are_three_runs(de
     guide = dev.root / "notes" / "guide.md"
 
     seconds = []
-    for word in ("marmot", "burrow", "marmot"):  # A, B, A
+    for word in ("marmot", "burrow", "marmot"):  # the third text equals the first
         guide.write_text(f"# Guide\n\nA page about the {word}.\n")
         started = time.monotonic()
         wait_for(partial(is_found, dev, word), f"{word} to be searchable", 60)
@@ -92,7 +92,7 @@ def test_an_unreachable_source_fails_alone_and_backs_off(dev):
     assert failures
     wait_for(lambda: published(dev) == {KEY, "library/other"}, "the other sources")
 
-    time.sleep(100)  # the second wait is at least a minute, the third two
+    time.sleep(100)  # the second delay is at least one minute, the third two
     runs = [run for run in dev.runs("git/gone") if run["startTime"]]
     starts = sorted(run["startTime"] for run in runs)
     waits = [later - earlier for earlier, later in pairwise(starts)]
@@ -128,21 +128,21 @@ def test_a_partition_deleted_in_the_ui_leaves_the_index(dev):
 
     wait_for(lambda: published(dev) == {"library/other"}, "the source to leave", 90)
     wait_for(lambda: are_settled(dev), "the run to end")
-    time.sleep(35)  # another tick
+    time.sleep(35)  # includes another tick
     assert published(dev) == {"library/other"}
     assert dev.runs(KEY) == []
 
 
 def test_a_killed_dagster_dev_loses_nothing(dev):
     wait_for(lambda: published(dev) == {KEY, "library/other"} and are_settled(dev), "the first runs")
-    # Enough to be at work for a while.
+    # Enough files to keep the run busy for a while.
     for number in range(3000):
         text = "\n\n".join(f"Paragraph {part} of page {number} about marmots." for part in range(20))
         (dev.root / "notes" / f"page{number}.md").write_text(f"# Page {number}\n\n{text}\n")
     lost = wait_for(lambda: [run for run in dev.runs(KEY) if run["status"] == "STARTED"], "a run", 90)[0]
     time.sleep(2)
     dev.kill()
-    assert finds(dev, "marmots") == []  # what was searchable still is, and no more
+    assert finds(dev, "marmots") == []  # previously published text stays searchable, and nothing else
 
     started = time.monotonic()
     dev.start()

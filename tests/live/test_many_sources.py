@@ -1,4 +1,4 @@
-"""Hundreds of sources under a real daemon: what its ticks cost, as Dagster itself records them."""
+"""Hundreds of sources under a live daemon: the cost of ticks as recorded by Dagster."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ def write_pages(folder: Path, count: int) -> None:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory) -> Iterator[Path]:
-    """A project of 150 libraries and 50 work trees."""
+    """Create a project of 150 libraries and 50 work trees."""
     folder = tmp_path_factory.mktemp("many")
     for number in range(LIBRARIES):
         write_pages(folder / "docs" / f"library{number}", FILES)
@@ -62,7 +62,7 @@ def partitions(dev: DagsterDev) -> int:
 
 
 def ticks(dev: DagsterDev, count: int) -> dict[str, list[dict[str, Any]]]:
-    """So many ticks of each sensor from now on, the newest first."""
+    """Wait for `count` new ticks of each sensor and return them, newest first."""
     before = {name: len(dev.ticks(name, 500)) for name in SENSORS}
     wait_for(lambda: all(len(dev.ticks(name, 500)) > before[name] + count for name in SENSORS), "ticks")
     return {name: [tick for tick in dev.ticks(name, count + 1) if tick["endTimestamp"]][:count] for name in SENSORS}
@@ -93,7 +93,7 @@ def test_idle_ticks_are_short_and_ask_for_nothing(root, request):
     subprocess.run(command, cwd=root, check=True, capture_output=True)
     print(f"\nindexed by a command in {time.monotonic() - started:.0f} s")
     dev = request.getfixturevalue("dev")
-    ticks(dev, 3)  # what was asked for before is settled
+    ticks(dev, 3)  # earlier requests are settled
     wait_for(lambda: not [run for run in dev.runs() if run["status"] in {"QUEUED", "STARTED"}], "old runs", 600)
 
     idle = ticks(dev, 3)

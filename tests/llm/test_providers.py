@@ -1,4 +1,4 @@
-"""LLM requests over HTTP: what is sent, and that any response becomes an answer or a one-line error."""
+"""LLM requests over HTTP: their content, and the mapping of any response to an answer or a one-line error."""
 
 import gc
 import json

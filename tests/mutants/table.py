@@ -171,7 +171,7 @@ MUTANTS = (
     Mutant("made by its place", "`new()` of C# is of the declared type", f"{LANGUAGE}.csharp:_new", UNKNOWN),
     Mutant("type arguments of calls", "of Kotlin: what they say is made", f"{LANGUAGE}.kotlin:_call", None),
     Mutant("objects of Kotlin", "`object : Type`", f"{LANGUAGE}.kotlin:_object", UNKNOWN),
-    # What calls return, and collections.
+    # Return types and collections.
     Mutant("branches", "either side of a conditional", f"{EXPRESSIONS}:_one_of", UNKNOWN),
     Mutant("arms", "any arm of a match", f"{EXPRESSIONS}:_branches", UNKNOWN),
     Mutant("returns", "what a function returns", f"{RESULTS}:returned"),

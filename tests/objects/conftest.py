@@ -1,4 +1,4 @@
-"""A bucket in memory, homes that share it, and a real Postgres."""
+"""Bucket in memory, homes that share it, and a real Postgres."""
 
 from collections.abc import Iterator
 from pathlib import Path

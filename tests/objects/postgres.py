@@ -1,4 +1,4 @@
-"""A Postgres of their own for tests that need one: Debian's, run by an ordinary user, as it wants to be."""
+"""Private Postgres server for tests: Debian's version, run by an ordinary user as it requires."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ _QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "log_mi
 
 @dataclass(frozen=True)
 class Postgres:
-    """A cluster in a folder of its own, which can be started and stopped."""
+    """Postgres cluster in its own folder, which tests can start and stop."""
 
     folder: Path
     port: int
@@ -31,7 +31,7 @@ class Postgres:
 
     @property
     def plain_url(self) -> str:
-        """Without the name of SQLAlchemy's driver."""
+        """The URL without the name of SQLAlchemy's driver."""
         return self.url.replace("+psycopg2", "")
 
     def create(self) -> None:
@@ -50,7 +50,7 @@ class Postgres:
         self.start()
 
     def holders(self) -> list[str]:
-        """The names of the sessions that hold advisory locks, in their order."""
+        """Return the sorted names of the sessions that hold advisory locks."""
         names = "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory'"
         psql = [str(_PROGRAMS[-1] / "psql"), "-XAtq", self.plain_url, "-c", f"{names} AND granted ORDER BY 1"]
         return subprocess.run(psql, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -72,7 +72,7 @@ def _ordinary_user() -> dict[str, Any]:
 
 @contextmanager
 def serving() -> Iterator[Postgres]:
-    """The server, while the block lasts; the test is skipped where there is none."""
+    """Run the server during the block, or skip the test if Postgres is not installed."""
     if not _PROGRAMS:
         pytest.skip("there is no Postgres: install Debian's package postgresql")
     with socket.socket() as free:

@@ -1,4 +1,4 @@
-"""A small S3 server on loopback: objects, conditional puts, and faults on demand; for one test's few objects."""
+"""Minimal S3 server on the loopback interface: objects, conditional puts, and faults on demand."""
 
 import hashlib
 import re
@@ -17,12 +17,12 @@ Fault = Literal["refuse", "do and refuse"]
 
 @dataclass
 class S3:
-    """What the server holds, and how it fails next.
+    """Objects on the server and its next failures.
 
     Attributes:
-        faults: taken by the puts that come, one each: "do and refuse" puts the object, and answers 500 all the same.
-        most: bytes of an object that an answer may bring before its connection ends.
-        cuts: of so many answers that have a body, the next ones, half is sent.
+        faults: faults of the next puts, one each. "do and refuse" stores the object but answers 500.
+        most: maximum bytes of an object in a response, after which the connection closes.
+        cuts: number of upcoming responses with a body that stop halfway.
     """
 
     url: str
@@ -38,14 +38,14 @@ def tag_of(data: bytes) -> str:
 
 
 def environment(server: S3) -> dict[str, str]:
-    """The variables by which a client finds a server."""
+    """Return the environment variables that point a client to the server."""
     keys = {"AWS_ACCESS_KEY_ID": "one", "AWS_SECRET_ACCESS_KEY": "two", "AWS_REGION": "here"}
     return {**keys, "AWS_ENDPOINT_URL": server.url, "AWS_ALLOW_HTTP": "true"}
 
 
 @contextmanager
 def serving() -> Iterator[S3]:
-    """The server, while the block lasts."""
+    """Run the server during the block."""
     server = _Server(("127.0.0.1", 0), _Handler)
     held = server.held = S3(f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever)
@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(500 if fault else 200, tag=tag_of(data))
 
     def do_POST(self) -> None:
-        """Delete objects: the one request of this kind that is made."""
+        """Delete objects, the only POST request in use."""
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         bucket = urlsplit(self.path).path
         names = re.findall("<Key>(.*?)</Key>", body)

@@ -1,4 +1,4 @@
-"""The object store: a conditional put has one winner, and its answer is certain whatever the server says."""
+"""Object store: a conditional put has one winner, and its result is certain whatever the server answers."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

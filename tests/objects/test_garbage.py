@@ -1,4 +1,4 @@
-"""What nothing names goes, once it is too old to be named still; all else stays."""
+"""Garbage collection deletes unreferenced objects past a minimum age and keeps everything else."""
 
 from datetime import timedelta
 
@@ -31,7 +31,7 @@ def prepare(bucket: Bucket, layout: Layout, text: str) -> None:
 
 @pytest.fixture
 def without_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is old."""
+    """Treat every object as old enough to delete."""
     monkeypatch.setattr(garbage_collection, "MAX_UNREFERENCED_AGE", timedelta(seconds=-1))
 
 

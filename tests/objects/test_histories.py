@@ -1,4 +1,4 @@
-"""Random histories of workers, publishers and replicas that fail anywhere: nothing is half, lost or there twice."""
+"""Random histories of workers, publishers and replicas that fail anywhere: no data is partial, lost or duplicated."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,12 +32,12 @@ REQUESTS = ("get", "replace", "upload", "download", "list")
 
 
 class LostError(DocindexError):
-    """The process died, or the network with it."""
+    """The process died or lost the network."""
 
 
 @contextmanager
 def failing(left: int | None, *, after: bool) -> Iterator[None]:
-    """Let all requests but the first so many fail; the first of these before it is done, or after."""
+    """Make all requests after the first `left` fail. The first failing request takes effect if `after` is true."""
     rest = [left]
 
     def failing_one(request: Any) -> Any:
@@ -58,7 +58,7 @@ def failing(left: int | None, *, after: bool) -> Iterator[None]:
 
 
 class World:
-    """Machines with homes of their own, a bucket, and what should be found in the end."""
+    """Machines with their own homes, a bucket, and the expected final state."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -75,7 +75,7 @@ class World:
         self.begun[key, worker] = prepared.pull(self.bucket, self.home(f"worker {worker}"), key)
 
     def end(self, key: str, worker: int, word: str) -> None:
-        """The run of a worker ends; what is not known to have been done may have been."""
+        """End the run of a worker. If its result is unknown, both outcomes are allowed."""
         if (key, worker) not in self.begun:
             return
         layout, base = self.home(f"worker {worker}"), self.begun.pop((key, worker))
@@ -125,7 +125,7 @@ class World:
         snapshots.pull(self.bucket, self.home(f"replica {replica}"))
 
     def look(self) -> None:
-        """Every home that readers use is whole, and what is published only moves on."""
+        """Check that every home in use is consistent and that the generation number never decreases."""
         for name in ("replica 0", "replica 1"):
             layout = self.home(name)
             if layout.current.exists():
@@ -136,7 +136,7 @@ class World:
         self.number = number
 
     def found(self, name: str) -> dict[str, str]:
-        """The first word of each source, as a home shows it."""
+        """Return the first word of each source in a home."""
         layout = self.home(name)
         if read_generation(layout) is None:
             return {}
@@ -196,7 +196,7 @@ def all_machines_find_what_was_prepared_last(steps: list[tuple[tuple[Any, ...], 
             with failing(left, after=after), suppress(LostError, ConflictError):
                 getattr(world, name)(*arguments)
             world.look()
-        for key in KEYS:  # a run in which nothing differs, or one more removal, undoes rollbacks
+        for key in KEYS:  # a run without differences, or another removal, undoes a rollback
             pointer = prepared.pull(world.bucket, world.home("worker 2"), key)
             if pointer is not None and pointer.is_withdrawn:
                 prepared.withdraw(world.bucket, key, "a user")

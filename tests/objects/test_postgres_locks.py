@@ -1,4 +1,4 @@
-"""Locks between machines: held by one at a time, free when their process is gone, never kept by one that is silent."""
+"""Locks between machines: exclusive, released when their process dies, and revoked from unresponsive holders."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ def started(program: str, *arguments: str) -> "subprocess.Popen[str]":
 
 @contextmanager
 def another_holds(url: str) -> Iterator["subprocess.Popen[str]"]:
-    """A process that holds the lock, until it is written a line."""
+    """Run a process that holds the lock until it receives a line."""
     process = started(HOLD, url, str(LEASE_S))
     assert process.stdout.readline() == "held\n"
     try:
@@ -92,7 +92,7 @@ def test_it_is_held_by_one_at_a_time_and_who_waits_is_shown_its_holder_once(post
     with another_holds(postgres.url) as process:
         waiting = threading.Thread(target=seconds_to_take, args=(locks, owners.append))
         waiting.start()
-        time.sleep(2 * LEASE_S)  # the heartbeat keeps it, however long that takes
+        time.sleep(2 * LEASE_S)  # the heartbeat keeps the lock
         assert waiting.is_alive()
         process.stdin.write("\n")
         process.stdin.flush()
@@ -195,13 +195,13 @@ def test_a_lock_is_held_until_its_process_is_gone_or_silent_for_a_lease(postgres
     for ends_with in (signal.SIGKILL, signal.SIGSTOP):
         holder = started(HOLD, postgres.url, str(LEASE_S))
         assert holder.stdout.readline() == "held\n"
-        time.sleep(1.5 * LEASE_S)  # it is heard of meanwhile
+        time.sleep(1.5 * LEASE_S)  # several heartbeats pass
         assert locks.is_held(KEY)
 
         holder.send_signal(ends_with)
 
         time.sleep(1.5 * LEASE_S)
-        locks.is_held(KEY)  # ends the session, which takes a moment
+        locks.is_held(KEY)  # ends the session asynchronously
         time.sleep(0.2)
         assert not locks.is_held(KEY)
         holder.kill()

@@ -1,4 +1,4 @@
-"""The tables of a source: any worker finds those of the last run, and of two runs one wins."""
+"""Prepared tables of a source: any worker reuses those of the last run, and one of two concurrent runs wins."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Search servers: they follow what is published elsewhere, and keep answering while they cannot."""
+"""Search servers follow what other machines publish and keep answering when they cannot."""
 
 import time
 from pathlib import Path
@@ -22,7 +22,7 @@ KEY = "library/sample"
 
 @pytest.fixture
 def settings(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Of a search server whose bucket is the one in memory."""
+    """Return the settings of a search server that uses the bucket in memory."""
     monkeypatch.setattr(shared_stores, "configured_bucket", lambda _: bucket)
     return check_settings(tmp_path, {"storage": {"url": "s3://bucket/prefix"}})
 
@@ -96,7 +96,7 @@ def test_a_home_whose_publication_failed_goes_back_to_what_is_published(
     publish(bucket, publisher, "alpha")
     with shared_stores.open_for_publishing(settings, None, "a publisher", pytest.fail) as stores:
         chunks = chunks_of({"a.py": ["gamma reads a file"]}, KEY)
-        publish_rows(stores.layout, KEY, chunks, vectors_of(chunks))  # and no push
+        publish_rows(stores.layout, KEY, chunks, vectors_of(chunks))  # without a push
     assert number(settings) == 2
     shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 1
@@ -106,7 +106,7 @@ def test_a_server_that_was_killed_as_it_went_over_to_a_generation_does_so_later(
     settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class KilledError(BaseException):
-        """The process is gone."""
+        """The process was killed."""
 
     def kill(*_: object) -> None:
         raise KilledError

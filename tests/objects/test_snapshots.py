@@ -1,4 +1,4 @@
-"""The stores elsewhere: a replica has what was published, all of it or nothing, and of two publishers one wins."""
+"""Snapshots of stores: a replica gets all or nothing of a published generation, and one of two publishers wins."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def publish(layout: Layout, text: str, source: str = KEY) -> None:
 
 
 def found(layout: Layout) -> list[str]:
-    """The texts that searches of a home can show."""
+    """Return the texts that searches of a home can show."""
     reader = open_reader(layout)
     check(layout, reader.generation)
     return sorted(reader.table.search().limit(None).to_arrow()["text"].to_pylist())

@@ -1,4 +1,4 @@
-"""Command line, HTTP, tools and Python offer each field of a request; what one lacks is named here, with why."""
+"""Command line, HTTP, tools and Python API cover every field of a request. Exceptions are listed here with a reason."""
 
 import inspect
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from docindex_dagster.serving.http.app import build_api
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.tools import Tools
 
-# By request: its command, its endpoint, its tool, and its function of the Python API; None where there is none.
+# For each request: command, endpoint, tool and function of the Python API, or None if there is none.
 SURFACES: dict[type[Request], tuple[str | None, str | None, Callable[..., object], Callable[..., object] | None]] = {
     SearchRequest: ("search", "GET /search", Tools.search, Index.search),
     MatchesRequest: ("search", "GET /matches", Tools.search, Index.matches),
@@ -37,7 +37,7 @@ SURFACES: dict[type[Request], tuple[str | None, str | None, Callable[..., object
     RecallRequest: ("memory recall", "POST /memory/recall", MemoryTools.recall, None),
     ForgetRequest: ("memory forget", "POST /memory/forget", MemoryTools.forget, None),
 }
-# A parameter by the name of its field, where a surface has another one.
+# Parameters whose name differs from that of the field.
 NAMES = {
     "source": "sources",
     "language": "languages",
@@ -78,7 +78,7 @@ EXCEPTIONS = {
 
 
 def fields_of(names: set[str], model: type[Request]) -> set[str]:
-    """Which fields parameters set."""
+    """Return the fields that the parameters set."""
     return {field for field in model.model_fields if field in names or any(NAMES.get(one) == field for one in names)}
 
 
@@ -106,7 +106,7 @@ def of_function(function: Callable[..., object]) -> set[str]:
 
 
 def lacking(model: type[Request]) -> set[tuple[str, str]]:
-    """The surfaces of a request that lack one of its fields, with the field."""
+    """Return pairs of a surface and a request field that it lacks."""
     command, endpoint, tool, function = SURFACES[model]
     surfaces = {"tool": of_function(tool)}
     surfaces |= {"command": of_command(command)} if command else {}

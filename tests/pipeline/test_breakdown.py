@@ -1,4 +1,4 @@
-"""Counts of what changed between two tables."""
+"""Counts of changes between two tables."""
 
 import pyarrow as pa
 from hypothesis import given

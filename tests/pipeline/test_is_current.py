@@ -1,4 +1,4 @@
-"""Whether the index is current: made from the files and settings as they are now."""
+"""Staleness checks: whether the index matches the current files and settings."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ class Project:
     root: Path
     git: Callable[..., str]
     kind: str
-    options: dict[str, str] = field(default_factory=dict)  # of the source, as TOML
+    options: dict[str, str] = field(default_factory=dict)  # options of the source, as TOML
     sections: str = ""
 
     @property
@@ -66,7 +66,7 @@ class Project:
         return index(self.settings, self.source, StaticEmbedder())
 
     def write(self, name: str, text: str) -> None:
-        """Write a file long ago, at a time that its text decides."""
+        """Write a file with an old timestamp derived from its text."""
         file = self.files / name
         file.write_text(text)
         os.utime(file, (LONG_AGO_S, LONG_AGO_S + sum(text.encode())))
@@ -89,7 +89,7 @@ def make(root: Path, git: Callable[..., str], kind: str) -> Project:
 
 @pytest.fixture(params=["library", "git"])
 def project(request, tmp_path, git) -> Project:
-    """An indexed folder: a library, or a work tree."""
+    """Index a folder, either a library or a work tree."""
     return make(tmp_path, git, request.param)
 
 
@@ -181,7 +181,7 @@ def test_settings_that_change_no_row_do_not_count(project):
 
 
 def test_it_is_not_after_a_stage_was_killed(project):
-    """Tables that are ahead of what is published."""
+    """The tables are newer than the published index."""
     project.write("a.md", "# Two\n\nThe second page.\n")
     table = discover(project.source)
     tables.write(

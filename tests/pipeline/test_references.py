@@ -1,4 +1,4 @@
-"""The stage of the references between those of the chunks and of the graph: nothing is lost, or done twice."""
+"""The references stage between chunks and graph: no reference is lost, and no file is processed twice."""
 
 import os
 from pathlib import Path

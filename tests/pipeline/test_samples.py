@@ -1,4 +1,4 @@
-"""The chunks that Dagster's UI shows are of files that people know."""
+"""Dagster's UI shows sample chunks from well-known files."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""The stages stand once: a run of the library and a run of Dagster do, count and check the same."""
+"""Stages have one implementation: library runs and Dagster runs do, count and check the same."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ from tests.defs.conftest import KEY, Project, new_project
 LONG_AGO_S = 1_600_000_000
 Reported = tuple[dict[str, dict[str, Any]], dict[str, bool]]
 
-# What depends on where and when it is asked.
+# Metadata that depends on the time and place of a run.
 _OWN = {
     "seconds",
     "bytes",
@@ -51,7 +51,7 @@ def project(tmp_path) -> Iterator[Project]:
 
 @pytest.fixture
 def token_counts(tmp_path_factory, monkeypatch) -> Iterator[str]:
-    """Install the stage of docs/how-to/write-a-plug-in.md; yield the folder for PYTHONPATH."""
+    """Install the stage from docs/how-to/write-a-plug-in.md and yield the folder for PYTHONPATH."""
     yield offering.install(tmp_path_factory.mktemp("site"), "A stage", monkeypatch)
     monkeypatch.undo()
     sys.modules.pop("docindex_token_counts", None)
@@ -59,7 +59,7 @@ def token_counts(tmp_path_factory, monkeypatch) -> Iterator[str]:
 
 
 def elsewhere(project: Project) -> Settings:
-    """The same project with an index of its own."""
+    """Return the settings of the same project with a separate index."""
     return load_settings(project.root).model_copy(update={"home": project.root / "elsewhere"})
 
 
@@ -70,7 +70,7 @@ def run_of_library(settings: Settings) -> StageOutcomes:
 
 
 def of_dagster(result: dg.ExecuteInProcessResult) -> Reported:
-    """The numbers of each asset but the catalogue, and how the checks of stages went."""
+    """Return the numbers of each asset except the catalog, and the results of the stages' checks."""
     numbers = {
         event.asset_key.to_user_string(): {
             name: value.value
@@ -134,7 +134,7 @@ def test_both_end_the_same_stages_and_those_of_a_publication_in_their_order(proj
         run_of_library(elsewhere(project))
 
     assert set(seen["library"]) == set(seen["dagster"]) == {stage.name for stage in stages.stages()}
-    # The others run beside them, and a graph that is late is published once more.
+    # The other stages run in parallel, and a late graph is published separately.
     of_publication = ["discovered_files", "commits", "chunks", "embeddings", "stores"]
     assert [name for name in dict.fromkeys(seen["library"]) if name in of_publication] == of_publication
 
@@ -151,7 +151,7 @@ def test_the_library_looks_at_chosen_files_alone(project):
     texts = open_reader(Layout(settings.home)).table.to_arrow()["text"].to_pylist()
     assert any("A pump moves water" in text for text in texts)
     assert not any("def product" in text for text in texts)
-    assert not is_current(settings, source)  # the other file is as it was
+    assert not is_current(settings, source)  # the other file is not up to date
 
 
 def test_the_library_verifies_what_no_time_stamp_tells(project):

@@ -1,4 +1,4 @@
-"""A change of the model as whoever uses the index sees it: runs, searches, and what tells of it."""
+"""A change of the embedding model from the user's perspective: runs, searches and status messages."""
 
 import shutil
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def indexed_once(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def settings(indexed_once, tmp_path) -> Settings:
-    """A project of three libraries, indexed by the default model."""
+    """Return a project of three libraries, indexed with the default model."""
     shutil.copytree(indexed_once, tmp_path, dirs_exist_ok=True)
     return load_settings(tmp_path)
 
@@ -69,7 +69,7 @@ def layout(settings) -> Layout:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[TinyEmbedder]:
-    """The model that the settings name from now on."""
+    """Configure a new model."""
     model = TinyEmbedder()
     offer(monkeypatch, model)
     shared_embedder.cache_clear()
@@ -139,7 +139,7 @@ def test_nothing_is_embedded_twice_by_runs_that_go_on_from_one_that_died(half, t
 
 
 def test_changing_back_half_way_needs_no_run_and_the_next_one_drops_next(half, layout, monkeypatch):
-    monkeypatch.undo()  # the settings name the default model again
+    monkeypatch.undo()  # restores the default model in the settings
     assert current(half) == list(KEYS)
     assert source_status.change_of_model(half) is None
 
@@ -165,7 +165,7 @@ def test_a_context_and_a_search_for_commits_say_so_too(half):
     log(reader, "socket", TinyEmbedder, warn=warnings.append)
 
     assert "socket" in packed.markdown
-    assert len(warnings) == 1  # there are no commits to search
+    assert len(warnings) == 1  # nothing from `log`, because there are no commits to search
 
 
 def test_a_search_for_words_says_nothing(half):

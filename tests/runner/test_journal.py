@@ -1,4 +1,4 @@
-"""The journal of runs: what processes write, and what others read of it, also after a kill."""
+"""Run journal: what processes write and other processes read, even after a kill."""
 
 import os
 import subprocess
@@ -185,7 +185,7 @@ def test_a_journal_that_is_a_link_is_refused(layout, tmp_path):
 
 
 class TestQueued:
-    """Runs that were asked for, and that no process has begun."""
+    """Requested runs that no process has begun."""
 
     @pytest.fixture
     def path(self, layout) -> Path:
@@ -211,7 +211,7 @@ class TestQueued:
             writer.begin(has_stages=True)
             writer.stage(STAGE)
             writer.end(State.SUCCEEDED)
-            assert journal.read(path).state is State.RUNNING  # its process goes on
+            assert journal.read(path).state is State.RUNNING  # its process is still running
 
         entry = journal.read(path)
         assert (entry.state, entry.has_begun, entry.pid) == (State.SUCCEEDED, True, os.getpid())
@@ -229,7 +229,7 @@ class TestQueued:
 
         entry = journal.read(path)
         assert (entry.state, entry.end.failures) == (State.CANCELED, ())
-        assert journal.outcomes(layout, None) is None  # its source was not looked at
+        assert journal.outcomes(layout, None) is None  # its source was not checked
 
     def test_a_lost_one_is_settled_with_its_end(self, layout, path):
         with journal.starting(path) as (descriptor, _):

@@ -1,4 +1,4 @@
-"""Publishing what workers prepared: all that is pending, each source for itself, and nothing twice."""
+"""Publication of prepared sources: all pending sources, each independently, and none twice."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Of a project of two libraries, whose stores are shared."""
+    """Return the settings of a project with two libraries and shared stores."""
     declared = ""
     for name in NAMES:
         (tmp_path / name).mkdir()
@@ -52,12 +52,12 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def at(settings: Settings, home: str) -> Settings:
-    """The same on another machine."""
+    """Return the same settings for another machine."""
     return settings.model_copy(update={"home": settings.root / home})
 
 
 def prepare(settings: Settings, bucket: Bucket, key: str, *, full: bool = False) -> None:
-    """Do what a worker does: all stages but the last."""
+    """Run all stages except the last, as a worker does."""
     run = SourceRun(settings, registry.find(settings, key), StaticEmbedder, is_full=full)
     base = prepared.read(bucket, prepared.pointer_name(key)) if full else prepared.pull(bucket, run.layout, key)
     run_stages(run, is_complete=True, selected=[stage.name for stage in OURS[:-1]])
@@ -202,7 +202,7 @@ def test_a_publisher_that_was_overtaken_publishes_nothing(settings: Settings, bu
 def test_a_publisher_that_lost_its_lock_publishes_nothing(settings: Settings, bucket: Bucket) -> None:
     class Lost:
         def __call__(self, text: str) -> None:
-            """Nobody looks."""
+            """Ignore progress messages."""
 
         def check(self) -> None:
             raise LostLockError("the session was ended")

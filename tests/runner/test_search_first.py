@@ -1,4 +1,4 @@
-"""Text and vectors are published before the graph, where that takes longer than half a second."""
+"""Text and vectors are published before the graph if the graph takes longer than half a second."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -56,7 +56,7 @@ def callers_of(project: Project, name: str) -> list[str]:
 
 @pytest.fixture
 def goes_on(monkeypatch) -> Flag:
-    """The graph is extracted once this is set."""
+    """Block graph extraction until this flag is set."""
     flag = Flag()
 
     def slow(run: SourceRun, inputs: Inputs) -> Outcome:
@@ -194,7 +194,7 @@ def test_a_graph_that_breaks_a_rule_fails_the_run_and_what_was_published_is_sear
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_path, monkeypatch, is_lost):
-    """Where the process is lost, this one does its work, and says so."""
+    """If the child process is lost, this process does its work and reports that."""
     for name in ("small", "large"):
         (tmp_path / name).mkdir()
     with new_project(tmp_path / "small") as small:

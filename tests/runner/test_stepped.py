@@ -1,4 +1,4 @@
-"""A run whose stages are asked for one after the other, as Dagster's steps do."""
+"""Runs whose stages are requested one after another, like Dagster steps."""
 
 import time
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def stepped(project: Project, selected: list[str] = ALL, waiting: tuple[str, ...
 
 @pytest.fixture
 def begun(monkeypatch) -> list[str]:
-    """The names of the stages that have begun."""
+    """Record the names of stages as they begin."""
     names: list[str] = []
 
     def noting(stage: Stage) -> Stage:

@@ -1,4 +1,4 @@
-"""The catalogue: made by difference, beside publications, and never left older than what is published."""
+"""The catalog: updated incrementally, concurrently with publications, and never older than the published index."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,14 +35,14 @@ def branches(found: list[catalog.CatalogEntry]) -> dict[str, int | None]:
 
 
 def on_disk(layout: Layout) -> list[tuple[str, str]]:
-    """The sources of the catalogue on disk, and their versions."""
+    """Return the sources in the catalog on disk with their versions."""
     lines = orjson.loads(layout.catalog.read_bytes())
     return [(line["entry"]["source"], line["entry"]["version"]) for line in lines]
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the tables that are opened."""
+    """Record the names of the tables that are opened."""
     names: list[str] = []
     reading = tables.metadata_value
 
@@ -56,7 +56,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def published(layout: Layout) -> Layout:
-    """Three git sources, each with a table of commits."""
+    """Publish three git sources, each with a table of commits."""
     for key in KEYS:
         write_figures(layout, key)
     write_generation(layout, FIRST)
@@ -108,7 +108,7 @@ def test_the_same_catalogue_is_not_written_again(published):
 
 
 def test_where_a_table_is_not_at_hand_the_figures_of_the_catalogue_count(published):
-    """As on a machine to which the stores were copied without the tables."""
+    """The stores may be on another machine, without the tables."""
     catalog.rebuild(published, "test")
     published.table("commits", "git/a").unlink()
 
@@ -140,7 +140,7 @@ def test_of_two_that_rebuild_it_at_once_the_later_generation_stays(published, mo
 
     def slowly(layout: Layout) -> Generation | None:
         found = reading(layout)
-        if not has_read.is_set():  # the first one
+        if not has_read.is_set():  # only the first call blocks
             has_read.set()
             may_go_on.wait(PATIENCE_S)
         return found
@@ -152,7 +152,7 @@ def test_of_two_that_rebuild_it_at_once_the_later_generation_stays(published, mo
         write_generation(published, FIRST.with_source("git/a", replace(SOURCE, version="v2")))
         quick = both.submit(catalog.rebuild, published, "quick")
         with pytest.raises(TimeoutError):
-            quick.result(0.3)  # its turn comes when the slow one has written
+            quick.result(0.3)  # the quick call waits for the slow one
         may_go_on.set()
         slow.result(PATIENCE_S)
         quick.result(PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What the doctor says of the file of Dagster's instance."""
+"""Checks of Dagster's instance config in `docindex doctor`."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""The page about the index: how many sources need attention comes first, and no text on it is more than text."""
+"""The overview page: the number of sources that need attention comes first, and all text is escaped."""
 
 import re
 
@@ -128,7 +128,7 @@ def test_hostile_names_of_sources_stay_text():
     assert [len(row) for row in table_rows(html)] == [5, 5]
     shown = "it broke | a | `b` &lt;script&gt;alert(1)&lt;/script&gt; [x](https://evil.example) ![y](z) **c** www"
     assert shown in html
-    assert "www.evil" not in page([status])  # bare links are links in the Dagster UI
+    assert "www.evil" not in page([status])  # the Dagster UI links bare addresses
 
 
 def test_hundreds_of_sources_stay_bounded_and_say_what_is_left_out():

@@ -1,4 +1,4 @@
-"""Of a message, only words that docindex's own pages have can be repeated where strangers read it."""
+"""Redaction of public messages keeps only words that occur in the docindex documentation."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How sources stand: the most important that can be said of each, the most urgent first."""
+"""Status of sources: the most important condition of each source, with the most urgent sources first."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ def entry(key: str, **values: Any) -> CatalogEntry:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Sources `a` and `b`, which are there, and `gone`, which is not."""
+    """Declare the sources `a` and `b`, whose folders exist, and `gone`, whose folder does not."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     tables = [f'[[source]]\nkind = "library"\npath = "{name}"\n' for name in ("a", "b", "gone")]
@@ -73,7 +73,7 @@ def test_a_failed_source_whose_last_check_is_old_is_overdue_as_well(settings):
         True,
     )
     assert not one(settings, "library/a", runs=FAILED).is_overdue
-    assert not one(settings, "library/old", runs=old).is_overdue  # it is not declared
+    assert not one(settings, "library/old", runs=old).is_overdue  # the source is not declared
 
 
 def test_a_source_without_any_known_check_is_reported_unless_its_run_is_coming(settings):

@@ -1,4 +1,4 @@
-"""Pairs of what a change is called and the passage that speaks of it, from the history of a repository."""
+"""Training pairs of a change description and a matching passage, from the history of a repository."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +41,7 @@ OTHERS = (
 
 @pytest.fixture
 def pairs(tmp_path: Path, git: Callable[..., str]) -> Callable[..., list[dict[str, str]]]:
-    """The pairs of a repository with one commit for each subject and its files."""
+    """Return a function that builds pairs from a repository with the given commits."""
 
     def made(*commits: tuple[str, dict[str, str]], seed: int = 0) -> list[dict[str, str]]:
         path = tmp_path / "ada+cache" / "repo"
@@ -97,7 +97,7 @@ def test_a_template_that_no_grammar_reads_is_passed_over(pairs):
 
 
 def test_a_clone_without_its_history_is_fetched_again(tmp_path, git):
-    """Its commits would be missed in silence."""
+    """Its commits would otherwise be silently missing."""
     path = tmp_path / "ada+cache" / "repo"
     path.mkdir(parents=True)
     git(path, "init", "-q", "--bare")

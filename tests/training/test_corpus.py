@@ -1,4 +1,4 @@
-"""What the static model is trained on: permissive repositories, none of a benchmark; and the pairs made of them."""
+"""Training corpus of the static model: permissively licensed repositories outside all benchmarks. Training pairs."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -52,7 +52,7 @@ Set `trusted_proxies` to the networks that the proxies are in, so that nobody el
 """
 
 
-# The corpus
+# Corpus.
 
 
 def test_every_licence_is_permissive():
@@ -81,7 +81,7 @@ def test_a_licence_that_is_not_allowed_is_reported(tmp_path, mirror):
     assert "LICENSE: GPL is not an allowed licence" in problems_of(entry, tmp_path, NEVER)
 
 
-# Pairs
+# Pairs.
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Questions with known answers, from the history and the texts of repositories: what is asked, and what is held out."""
+"""Questions with known answers from the history and texts of repositories: selection and held-out data."""
 
 import json
 import os
@@ -60,7 +60,7 @@ CHANGELOG = "# Changelog\n\n- Purge sessions that have expired while the store i
 
 @pytest.fixture
 def mirror(tmp_path: Path, git: Callable[..., str]) -> Callable[..., Entry]:
-    """A repository `ada/sessions` with the files above and any commits on top, each a subject and what it writes."""
+    """Return a function that creates a repository `ada/sessions` with the files above and further commits."""
 
     def made(*commits: tuple[str, dict[str, str]], author: str = "") -> Entry:
         path = tmp_path / "mirrors" / "ada+sessions" / "repo"
@@ -102,7 +102,7 @@ def asked(job: Job, category: str) -> dict[str, list[str]]:
     return {row["query"]: row["targets"] for row in labels(job) if row["category"] == category}
 
 
-# The repositories
+# Repositories.
 
 
 def test_no_repository_is_one_never_to_train_on_and_each_has_a_licence():
@@ -139,14 +139,14 @@ def test_revisions_are_those_of_the_corpus(tmp_path):
     assert len({job.name for job in jobs}) == len(jobs)
 
 
-# What is worth asking
+# Suitable queries.
 
 
 @pytest.mark.parametrize(
     ("query", "is_worth"),
     [
         ("purge expired sessions", True),
-        ("fix the store and update it", False),  # one word with content
+        ("fix the store and update it", False),  # only one content word
         ("исправить purge expired sessions", False),
         ("session store python", True),
         ("the session_store_purge", False),  # the file's name
@@ -168,7 +168,7 @@ def test_a_question_is_asked_once_whatever_its_marks():
     assert [*distinct([once, Question("purge `sessions`!", "issue", ("b",))])] == [once]
 
 
-# Commits and pull requests
+# Commits and pull requests.
 
 
 def test_a_subject_asks_for_the_files_that_it_changed(mirror, job):
@@ -248,7 +248,7 @@ def test_a_rename_has_its_new_path(mirror, tmp_path, git):
     assert [(change.status, change.path) for change in newest.changes] == [("R100", "src/a name.js")]
 
 
-# Texts that are held out
+# Held-out texts.
 
 
 def test_a_docstring_is_asked_and_is_not_in_the_checkout(mirror, job):
@@ -309,7 +309,7 @@ def test_no_question_is_in_the_texts_whatever_marks_stand_between_its_words(mirr
     assert not [query for query in held if any(normalised(query) in text for text in texts)]
 
 
-# Names
+# Names.
 
 
 def test_a_name_asks_for_the_one_file_that_defines_it(mirror, job):
@@ -335,7 +335,7 @@ def test_a_header_and_its_source_define_a_name_together(mirror, job):
     )
 
 
-# All of it
+# End to end.
 
 
 def test_only_what_is_wanted_is_checked_out(mirror, job):

@@ -1,4 +1,4 @@
-"""A user, and a checkout that an attacker prepared: what it asks for leaves a trace if docindex does it."""
+"""A user, and a checkout prepared by an attacker: if docindex does what the checkout asks for, it leaves a trace."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ LONGEST_S = 90
 
 
 class _Endpoint(Handler):
-    """An endpoint of an attacker, which counts who comes."""
+    """Endpoint of the attacker, which records all requests."""
 
     received: list[str]
 
@@ -36,7 +36,7 @@ class _Endpoint(Handler):
 
 @dataclass
 class Hostile:
-    """A checkout, whose `docindex.toml` and `dagster.yaml` ask for everything that needs trust."""
+    """Checkout whose `docindex.toml` and `dagster.yaml` ask for everything that needs trust."""
 
     root: Path
     user: Path
@@ -48,7 +48,7 @@ class Hostile:
 
     @property
     def environment(self) -> dict[str, str]:
-        """That of the user, who trusts nothing, and has a key."""
+        """Environment of the user, who trusts nothing and has API keys."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOCINDEX_", "DAGSTER_"))}
         return kept | {
             "HOME": str(self.user),
@@ -61,13 +61,13 @@ class Hostile:
 
     @property
     def home(self) -> Path:
-        """Where the user's index of the checkout lies."""
+        """The user's home for the checkout."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_CONFIG_HOME", self.environment["XDG_CONFIG_HOME"])
             return self.root / ".docindex" / str(hidden_name(self.root, make=False))
 
     def run(self, *arguments: str, cwd: Path | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
-        """Run `docindex ARGUMENTS` in the checkout, as the user: in this process, which takes a tenth of the time."""
+        """Run `docindex ARGUMENTS` in the checkout as the user, in this process, which is ten times faster."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["docindex", *arguments])
             patch.setattr(sys, "stdin", StringIO())
@@ -82,7 +82,7 @@ class Hostile:
         return subprocess.CompletedProcess(arguments, code, out, err)
 
     def start(self, *arguments: str, cwd: Path | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
-        """Run `docindex ARGUMENTS` in a process of its own."""
+        """Run `docindex ARGUMENTS` in its own process."""
         return subprocess.run(
             [sys.executable, "-P", "-m", "docindex_dagster.cli", *arguments],
             cwd=cwd or self.root,
@@ -95,7 +95,7 @@ class Hostile:
         )
 
     def check(self) -> None:
-        """Nothing ran, nothing was sent, and nothing private was read into an index."""
+        """Check that nothing ran, nothing was sent, and no private text was indexed."""
         assert not self.pwned.exists()
         assert self.received == []
         assert self.private.read_text() == PRIVATE
@@ -150,7 +150,7 @@ name = "private"
 
 
 def instance_of(hostile: Hostile) -> str:
-    """A logging handler may be any callable, with any arguments."""
+    """Return a Dagster instance config. Its logging handler may be any callable with any arguments."""
     return f"""
 python_logs:
   dagster_handler_config:

@@ -1,4 +1,4 @@
-"""Names of files that look like options: a checkout chooses them, and shells give them for `*`."""
+"""File names that look like options. A checkout chooses them, and shells insert them for `*`."""
 
 import pytest
 

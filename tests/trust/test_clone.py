@@ -1,4 +1,4 @@
-"""A folder that says it is a clone of a repository that one of the user's projects follows."""
+"""Folders that claim to be a clone of a repository that one of the user's projects follows."""
 
 import shlex
 
@@ -13,7 +13,7 @@ CONFIG = '[core]\n\trepositoryformatversion = 0\n[remote "origin"]\n\turl = {url
 
 @pytest.fixture
 def team(hostile, git):
-    """A project of the user's that follows a private repository, as anybody could say that a folder does."""
+    """Index a private repository in a project of the user. Any folder can claim to be its clone."""
     upstream, team = hostile.user / "upstream", hostile.user / "team"
     upstream.mkdir()
     team.mkdir()

@@ -1,4 +1,4 @@
-"""Repositories that a checkout brings: no program that they name is run, also by an older git."""
+"""Repositories inside a checkout: docindex runs no program that their config names, even with older versions of git."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Links and files that a checkout holds, where its user names a file to write or a folder to search."""
+"""Symlinks and files of a checkout in places where the user names a file to write or a folder to search."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ SENT = ask.SentFeedback(verdict="good", question="How is it primed?", answer="Wi
 
 @pytest.fixture
 def own(hostile):
-    """The checkout, indexed, whose settings ask for nothing; the user has a `.bashrc`."""
+    """Index the checkout with settings that ask for nothing. The user has a `.bashrc`."""
     (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
     (hostile.root / "dagster.yaml").unlink()
     (hostile.root / "pump.py").write_text("def prime():\n    return fill()\n\n\ndef fill():\n    return 1\n")
@@ -115,7 +115,7 @@ def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
 
 
 def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own, git):
-    """Beside it are a work tree that is preferred to it, and a link to what is around all of them."""
+    """Next to the folder are a preferred work tree and a symlink to a common parent folder."""
     git(own.root, "init", "--initial-branch", "main", "tree")
     git(own.root / "tree", "commit", "--allow-empty", "--message", "one")
     git(own.root / "tree", "worktree", "add", "../{library}")
@@ -230,7 +230,7 @@ def test_no_running_server_writes_where_a_pull_has_made_a_folder_around_the_home
     settings = load_settings(own.root)
     assert runs.index(settings, "library/own").succeeded
     jobs = Jobs(settings, dagster_runs.RecordedRuns(settings), ())
-    monkeypatch.setattr(jobs, "_worker", threading.current_thread())  # one that works
+    monkeypatch.setattr(jobs, "_worker", threading.current_thread())  # a live worker thread
 
     (top := own.root / home.partition("/")[0]).rename(elsewhere := own.user / "copy")
     top.symlink_to(elsewhere)
@@ -277,7 +277,7 @@ def test_names_of_files_elsewhere_are_not_kept_of_a_source_of_which_none_is_read
 
 @pytest.mark.parametrize("link", ["docindex-submodules", "index"])
 def test_a_link_in_the_git_folder_of_a_submodule_is_not_followed(own, git, link):
-    """docindex notes there why submodules could not be fetched; and the index of another repository names its files."""
+    """docindex records failed submodule fetches there, and the index of another repository lists its files."""
     (sub := own.root / "sub").mkdir()
     (elsewhere := own.user / "merger").mkdir()
     for repository in (own.root, sub, elsewhere):
@@ -357,7 +357,7 @@ def test_nothing_is_written_where_a_pull_has_made_the_home_a_link(own, monkeypat
 
     with pytest.raises(LinkError, match="is a symbolic link to"):
         runs.index(settings, "library/own")
-    monkeypatch.setenv("DOCINDEX_HOME", str(settings.home))  # as the variables of a job have it
+    monkeypatch.setenv("DOCINDEX_HOME", str(settings.home))  # as set by the environment of a job
     with pytest.raises(LinkError, match="is a symbolic link to"):
         load_settings(own.root)
     with pytest.raises(LinkError, match="is a symbolic link"):
@@ -408,7 +408,7 @@ def test_no_file_of_an_agent_is_one_that_git_or_docindex_obeys(own, git, target)
     "declared", ['kind = "library"\npath = "docs"', 'kind = "git"\npath = "docs"\nbranch = "main"', "url"]
 )
 def test_a_trusted_link_that_a_pull_leads_elsewhere_during_a_run_is_not_followed(hostile, git, monkeypatch, declared):
-    """The settings were read, and then other sources were indexed for a while."""
+    """Other sources are indexed between reading the settings and this source."""
     if declared == "url":
         declared = f'kind = "git"\nurl = "file://{hostile.root}/docs"'
     (shared := hostile.user / "shared").mkdir()
@@ -438,7 +438,7 @@ def test_a_trusted_link_that_a_pull_leads_elsewhere_during_a_run_is_not_followed
 
 @pytest.mark.parametrize("place", [".docindex", "home", "links/{library}", ".git", "repository"])
 def test_neither_a_home_nor_git_is_a_source(own, git, place):
-    """They hold what people asked, and passwords; and who knows the name of the home can change the index."""
+    """Homes contain queries, git configs contain passwords, and the name of a home gives access to the index."""
     git(own.root, "init")
     git(own.root, "config", "remote.origin.url", f"https://ada:{PRIVATE.replace(' ', '-')}@git.example/x")
     (own.home / "questions.jsonl").write_text(f'{{"query": "{PRIVATE}"}}\n')
@@ -446,7 +446,7 @@ def test_neither_a_home_nor_git_is_a_source(own, git, place):
     (own.root / "links").mkdir()
     for link, target in (("home", ".docindex"), ("links/one", ".docindex"), ("repository", ".git")):
         (own.root / link).symlink_to(own.root / target)
-    for settings in ("", 'serve = { hosts = ["evil.example"] }\n'):  # with those, the home is in the cache
+    for settings in ("", 'serve = { hosts = ["evil.example"] }\n'):  # these settings move the home to the cache
         (own.root / "docindex.toml").write_text(
             f'{settings}[[source]]\nkind = "library"\npath = "{place}"\ninclude = ["**"]\n'
         )
@@ -459,7 +459,7 @@ def test_neither_a_home_nor_git_is_a_source(own, git, place):
 
 @pytest.fixture(params=["library", "git"])
 def swapped(own, git, request):
-    """A source, indexed, of which a pull then makes a folder a link to one that holds private files."""
+    """Index a source in which a pull then replaces a folder with a symlink to private files."""
     git(own.root, "init")
     (inner := own.root / "docs/inner").mkdir(parents=True)
     for name in ("page.md", "absent.md"):

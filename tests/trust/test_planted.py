@@ -1,4 +1,4 @@
-"""Files that a pull, a patch or an archive puts into `.docindex`: docindex opens none of them."""
+"""Files that a pull, a patch or an archive plants in `.docindex`: docindex opens none of them."""
 
 import os
 import shutil
@@ -13,12 +13,12 @@ from docindex_dagster.core.git_folders import is_tracked
 
 DECLARED = '[[source]]\nkind = "library"\npath = "."\nname = "own"\n'
 LONGER_THAN_A_LINK = 5000
-MOST_COPIES = 50  # until one of them gets the inode of the one before
+MOST_COPIES = 50  # enough to get the inode of the deleted folder again
 
 
 @pytest.fixture
 def cloned(hostile, git):
-    """The checkout, a clone of the attacker's repository, that its user indexed."""
+    """Clone the attacker's repository and index the checkout as the user."""
     upstream = hostile.user / "upstream"
     (hostile.root / "docindex.toml").write_text(DECLARED)
     (hostile.root / "dagster.yaml").unlink()
@@ -33,7 +33,7 @@ def cloned(hostile, git):
 
 
 def plant(cloned) -> tuple[Path, Path]:
-    """Let the attacker make a home at a path that can be foreseen; returns it, and a file that it wants to delete."""
+    """Create a home at a predictable path as the attacker. Return it and a file that it tries to delete."""
     upstream = cloned.user / "upstream"
     (upstream / "evil.md").write_text("# Evil\n\nMarmots whistle.\n")
     assert cloned.run("index", cwd=upstream, DOCINDEX_TRUST="1").returncode == 0
@@ -115,7 +115,7 @@ def test_a_home_that_was_given_away_is_not_opened_when_it_comes_back(cloned, whe
 
 
 def test_a_home_that_was_given_away_is_not_opened_in_a_copy_that_gets_the_inode_of_the_project(cloned, tmp_path):
-    """Ext4 mostly gives the inode of a folder that was deleted to the next one."""
+    """Ext4 usually assigns the inode of a deleted folder to the next new folder."""
     shutil.copytree(cloned.home, given := tmp_path / "given")
     for _ in range(MOST_COPIES):
         name, inode = cloned.home.name, cloned.root.stat().st_ino

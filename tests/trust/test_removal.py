@@ -1,4 +1,4 @@
-"""`docindex source remove`: it grants nothing, and takes back the trust in what it removes."""
+"""`docindex source remove` grants nothing and revokes trust in what it removes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Commands that messages suggest: whoever pastes one runs nothing that the name of a file or folder smuggled in."""
+"""Suggested commands are safe to paste, whatever the names of files and folders contain."""
 
 import ast
 import re

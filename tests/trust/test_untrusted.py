@@ -1,4 +1,4 @@
-"""A checkout that nobody has read: it is indexed and searched, and can run, send, read and delete nothing."""
+"""Untrusted checkouts are indexed and searched, but cannot run, send, read or delete anything."""
 
 import json
 import os
@@ -364,7 +364,7 @@ def test_nothing_is_trusted_that_a_pull_changes_before_it_is_shown(hostile, monk
 
 
 def test_trust_deletes_no_memory(hostile):
-    """A pull that asks for anything moves the home into the cache, where agents go on to remember."""
+    """A pull that asks for anything moves the home to the cache, where agents keep adding memories."""
     (hostile.root / "docindex.toml").write_text('serve = { hosts = ["docs.example"] }\n')
     (hostile.root / "dagster.yaml").unlink()
     assert hostile.run("memory", "ingest", "-s", "1", "The valve is blue.").returncode == 0
@@ -487,7 +487,7 @@ def test_a_folder_that_its_user_names_is_refused_if_its_repository_borrows_from_
 
 
 def test_what_a_later_pull_brings_is_not_trusted(hostile, git):
-    """The author waits until the checkout is indexed, then adds an index and settings of their own."""
+    """The author waits until the checkout is indexed, then adds an index and settings."""
     (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
     (hostile.root / "dagster.yaml").unlink()
     git(hostile.root, "init")

@@ -1,4 +1,4 @@
-"""The retriever in DSPy itself."""
+"""The DSPy retriever, tested in DSPy itself."""
 
 import asyncio
 

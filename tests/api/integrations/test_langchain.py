@@ -1,4 +1,4 @@
-"""The retriever in LangChain itself."""
+"""The LangChain retriever, tested in LangChain itself."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The retriever in LlamaIndex itself."""
+"""The LlamaIndex retriever, tested in LlamaIndex itself."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Retrievers have the options of a search, say where a hit is, and name the extra that they need."""
+"""Retrievers accept the options of a search, return the location of each hit, and name the extra they require."""
 
 import importlib
 import inspect

@@ -1,4 +1,4 @@
-"""The examples of the page on frameworks run in the frameworks, and print what the page shows."""
+"""The examples of the page on frameworks run and print the output shown there."""
 
 import re
 from pathlib import Path

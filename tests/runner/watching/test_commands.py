@@ -1,4 +1,4 @@
-"""What `docindex index` asks of the process that watches: real sockets, and real processes where those matter."""
+"""Delegation of `docindex index` to a running watcher, with real sockets and, where they matter, real processes."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def _clients_are_closed() -> Iterator[None]:
 
 
 class Client:
-    """One that asks, and reads what it is answered."""
+    """Client that sends a request and reads the response."""
 
     opened: ClassVar[list["Client"]] = []
 
@@ -109,7 +109,7 @@ class Client:
 
 
 def waiting(commands: Commands, *sources: str, state: str = STATE) -> Client:
-    """A command that asks for sources in this process."""
+    """Queue a request for sources in this process and return its client."""
     ours, theirs = socket.socketpair()
     commands.take(Command(theirs, Request(state, sources)))
     return Client(ours)
@@ -162,7 +162,7 @@ def test_a_wrong_request_is_refused_and_the_next_one_is_taken(tmp_path, commands
         try:
             wrong.write(line)
             assert isinstance(wrong.next(), Refused)
-        except (BrokenPipeError, ConnectionResetError):  # it did not read it all
+        except (BrokenPipeError, ConnectionResetError):  # the server closes before reading everything
             assert len(line) > 1 << 20
         right = Client.at(tmp_path / "watch.sock")
         right.write(encode_line(Request(STATE, (KEY,))))
@@ -323,7 +323,7 @@ def docindex(root: Path, *arguments: str, options: tuple[str, ...] = ()) -> "sub
 
 @contextmanager
 def watched(root: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that watches, once all is up to date; then the source is taken out, so that it waits to be asked."""
+    """Start a watcher and wait until all is up to date. Then remove the source, so that only commands trigger runs."""
     process = docindex(root, "watch")
     try:
         assert process.stdout.readline().startswith("watching 1 source")
@@ -337,7 +337,7 @@ def watched(root: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def runs_of(root: Path) -> list[tuple[State, str, int]]:
-    """The state, launcher and process of each run, the newest first."""
+    """Return the state, launcher and PID of each run, newest first."""
     found = [entry for _, entry in journal.runs(Layout(load_settings(root).home))]
     return [(entry.state, entry.run.launched_by, entry.pid) for entry in reversed(found)]
 
@@ -365,7 +365,7 @@ def test_the_process_that_watches_does_the_work_and_the_command_loads_nothing_fo
 
 @contextmanager
 def index_that_waits(root: Path) -> Iterator["subprocess.Popen[str]"]:
-    """`docindex index` in the middle of its run, which waits for a lock until the block ends."""
+    """Start `docindex index` and block its run on a lock until the block ends."""
     lock = Layout(load_settings(root).home).source_lock(KEY)
     with exclusive(lock, "a test", lambda _: None):
         command = docindex(root, "index", "notes")

@@ -1,4 +1,4 @@
-"""Watching: real edits of real files, noticed through the file system and found by a search."""
+"""Watching: real edits of real files, detected through the file system and found by a search."""
 
 import json
 import os
@@ -39,7 +39,7 @@ QUIET_S = 1.2
 
 @dataclass
 class Project:
-    """A folder with a `docindex.toml`, what was indexed in it while it was watched, and what was reported."""
+    """A folder with a `docindex.toml`, the runs while it is watched, and the reported messages."""
 
     root: Path
     runs: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Project:
 
     @contextmanager
     def watched(self, *named: str, poll: bool = False) -> Iterator[Watch]:
-        """Watch from when all is up to date; runs until then do not count."""
+        """Watch once everything is up to date. Clear the runs up to that point."""
         watch = Watch(load_settings(self.root), named, self.index, self.reported.append, poll=poll)
         try:
             while not watch.is_idle:
@@ -93,7 +93,7 @@ def project(tmp_path, monkeypatch) -> Project:
 
 @pytest.fixture
 def repository(project: Project, git) -> Path:
-    """A work tree `service` with one commit, the only source of the project."""
+    """Create a work tree `service` with one commit, the only source of the project."""
     project.declare(GIT.format("service"))
     project.write("service/pump.py", "def prime_pump():\n    pass\n")
     project.write("service/.gitignore", "ignored/\n*.tmp\n")
@@ -105,7 +105,7 @@ def repository(project: Project, git) -> Path:
 
 
 def until(watch: Watch, condition: Callable[[], bool]) -> None:
-    """Watch until something is so."""
+    """Step the watch until a condition holds."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
@@ -126,7 +126,7 @@ def _command(project: Project, *arguments: str, **files: Any) -> "subprocess.Pop
 def test_an_edit_is_searchable_and_is_one_run(project):
     with project.watched() as watch:
         draft = project.write("notes/guide.md~", "# Guide\n\nMarmots live in burrows.\n")
-        draft.rename(project.root / "notes/guide.md")  # as editors save
+        draft.rename(project.root / "notes/guide.md")  # atomic save, as in editors
         until(watch, lambda: project.finds("Marmots"))
         for_a_while(watch)
 
@@ -208,7 +208,7 @@ def test_edits_that_never_pause_are_indexed_meanwhile(project):
         typist = threading.Thread(target=type_on)
         typist.start()
         try:
-            until(watch, lambda: bool(project.runs))  # which is an error where it waits for a pause
+            until(watch, lambda: bool(project.runs))  # fails if the watch waits for a pause
         finally:
             stopped.set()
             typist.join()
@@ -226,21 +226,21 @@ def test_files_in_new_folders_are_noticed(project):
 
 
 def rename_into_place(folder: Path) -> None:
-    """Replace a folder by another one with the same files, as tools do that build it elsewhere."""
+    """Replace a folder with a new copy, like a tool that builds its output elsewhere."""
     new = shutil.copytree(folder, folder.parent.parent / "new")
     shutil.rmtree(folder)
     new.rename(folder)
 
 
 def swap(folder: Path) -> None:
-    """Replace a folder by another one, and keep the old one elsewhere."""
+    """Replace a folder with a copy and keep the old folder elsewhere."""
     new = shutil.copytree(folder, folder.parent.parent / "new")
     folder.rename(folder.parent.parent / "old")
     new.rename(folder)
 
 
 def make_anew(folder: Path) -> None:
-    """Delete a folder and make it again, which the file system may give the number of the old one."""
+    """Delete and recreate a folder. The file system may reuse the inode."""
     texts = {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
     shutil.rmtree(folder)
     folder.mkdir()
@@ -250,7 +250,7 @@ def make_anew(folder: Path) -> None:
 
 @pytest.fixture
 def patient(monkeypatch) -> None:
-    """Without events, no source is looked at within the time of a test."""
+    """Disable periodic checks for the duration of a test, so that only events trigger them."""
     monkeypatch.setattr(loop, "_ROUND_S", 3600.0)
 
 
@@ -498,7 +498,7 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
 
 
 def test_as_a_job_in_the_background_the_command_ends_when_it_is_asked_to_after_a_run(project):
-    """A shell lets such a job ignore SIGINT, and Dagster lets both signals do the same."""
+    """Background jobs of a shell ignore SIGINT, and jobs of Dagster can ignore both signals."""
 
     def ignore_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
