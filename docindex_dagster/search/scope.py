@@ -46,7 +46,7 @@ def search_defaults(settings: Settings, generation: Generation, folder: Path | N
     missing = [key for key in keys if key in tree.own and key in generation.sources and key not in present]
     names = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
     note = (
-        f"you are in the worktree {tree.root}, but {names} indexed from another worktree, and so are the results: "
+        f"the results are from another worktree than {tree.root}: {names} indexed there; "
         f"{command('docindex', 'index', tree.root)} indexes this worktree"
     )
     sources = tuple(dict.fromkeys(present.get(key, key) for key in keys)) if present else ()

@@ -301,4 +301,4 @@ def _roots(found: list[Project]) -> str:
 
 
 def _count(listed: list[Project]) -> str:
-    return f"none of the {len(listed):,} projects" if listed else "no project"
+    return f"none of {len(listed):,} listed projects" if listed else "no project"

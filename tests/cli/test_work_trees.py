@@ -98,7 +98,7 @@ def test_the_warning_names_the_source_that_answers_and_no_other_tree(run: Run, t
     other = tree.parent / "other"
     git(tree, "worktree", "add", "-q", "-b", "other", str(other))
     monkeypatch.chdir(other)
-    assert "but git/service is indexed from another worktree" in run("search", "prime_pump").err
+    assert "git/service is indexed there" in run("search", "prime_pump").err
 
 
 def test_the_main_checkout_and_folders_outside_answer_as_ever(run: Run, tree, monkeypatch, tmp_path):

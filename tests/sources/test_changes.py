@@ -344,9 +344,13 @@ def test_a_submodule_that_was_added_and_goes_again_leaves_no_row(tree):
 
 def test_a_file_that_was_away_while_it_was_looked_for_is_found_later(tree, monkeypatch):
     tree.git("reset", "--quiet", "--hard")
-    lstat = os.lstat
+    stat = os.stat
+
+    def look(path: bytes, **options: Any) -> os.stat_result:
+        return stat("/nowhere" if path == b"a.py" else path, **options)
+
     with monkeypatch.context() as away:
-        away.setattr(os, "lstat", lambda path: lstat("/nowhere" if os.fsencode(path).endswith(b"src/a.py") else path))
+        away.setattr(os, "stat", look)
         before = discover(tree.source())
     assert "src/a.py" not in before["path"].to_pylist()
 

@@ -521,7 +521,7 @@ def test_a_source_that_a_pull_makes_a_link_is_not_listed_by_a_process_that_runs(
     docs.symlink_to(own.private.parent)
 
     for look in (fingerprint, list_entries, lambda source: why(source, docs / own.private.name)):
-        with pytest.raises(SourceError, match="is not what docindex was asked to read"):
+        with pytest.raises(SourceError, match="is not the folder that docindex was configured to read"):
             look(source)
     assert not folders_of(source, settings.home)
 
@@ -566,6 +566,6 @@ def test_a_cycle_of_links_of_one_project_ends_no_command_of_another(own, link):
     (own.root / link).rename(own.root / "before")
     (own.root / link).symlink_to(link)
 
-    assert "there is no project" in own.run("search", "valves", cwd=elsewhere).stderr
+    assert "no project found" in own.run("search", "valves", cwd=elsewhere).stderr
     assert own.run("project", "list", cwd=elsewhere).returncode == 0
     assert "Traceback" not in own.run("status").stderr
