@@ -190,7 +190,7 @@ def test_each_citation_says_what_its_check_says(asked: Asked, tab: Page, answer:
     tank, manual = asked.numbers["tank.py"], asked.numbers["pumps.md"]
     marks = tab.locator(".answer .citation")
     expect(marks).to_have_text([f"[{tank}]", f"[{manual}?]", "[99 missing]", f"[{manual}]"])
-    expect(marks.nth(1)).to_have_attribute("title", re.compile(rf"Doubtful: \[{tank}\] has more"))
+    expect(marks.nth(1)).to_have_attribute("title", re.compile(rf"Doubtful: \[{tank}\] contains more"))
     expect(marks.nth(2)).to_have_css("text-decoration-line", "line-through")
     assert marks.nth(2).evaluate("element => element.closest('a')") is None
     source = tab.locator(f".cited .source[data-number='{manual}']")
@@ -627,7 +627,7 @@ def test_axe_finds_nothing_serious_in_either_colours(asked: Asked, tab: Page, an
 def test_without_javascript_it_says_so(asked: Asked, browser: Browser):
     page = browser.new_page(base_url=asked.served.url, java_script_enabled=False)
     page.goto(ADDRESS)
-    page.get_by_role("main").get_by_role("link", name="search", exact=True).click()
+    page.get_by_role("main").get_by_role("link", name="Search", exact=True).click()
     expect(page.locator(".hit").first).to_contain_text("tank.py")
     page.close()
 

@@ -220,7 +220,7 @@ def test_a_job_can_be_cancelled(tab: Page):
 
 def test_what_the_api_refuses_is_shown(tab: Page):
     tab.goto("/sources")
-    tab.get_by_label("Address").fill("https://user:secret@example.org/x.git?token=1")
+    tab.get_by_label("URL").fill("https://user:secret@example.org/x.git?token=1")
     tab.get_by_label("Name").fill("../..")
     tab.get_by_role("button", name="Add and index").click()
     expect(tab.locator(".note.bad")).to_be_visible()
