@@ -221,9 +221,16 @@ def _fill(pieces: Sequence[_Piece], sizes: Sizes) -> list[list[_Piece]]:
 
 
 def _take_lead_in(run: list[_Piece], room: int) -> list[_Piece]:
-    """Remove pieces from the end of a run that only introduce the next piece, as far as they fit; return them."""
+    """Remove pieces from the end of a run that only introduce the next piece, as far as they fit; return them.
+
+    Something other than whitespace always remains in the run.
+    """
     taken: list[_Piece] = []
-    while len(run) > 1 and _is_lead_in(run[-1]) and _tokens(taken) + run[-1].tokens <= room:
+    while (
+        any(not piece.is_blank for piece in run[:-1])
+        and _is_lead_in(run[-1])
+        and _tokens(taken) + run[-1].tokens <= room
+    ):
         taken.insert(0, run.pop())
     return taken
 

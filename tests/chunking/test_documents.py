@@ -237,6 +237,12 @@ def test_nothing_is_lost_and_every_chunk_is_the_span_it_names(text, loader, size
         assert draft.text.strip()
 
 
+def test_a_term_that_moves_to_the_next_chunk_leaves_no_blank_chunk():
+    drafts = chunk("a\t?\r\t?", loader="rst", sizes=Sizes(1, 0, 2, 1), count=count_words)
+
+    assert [draft.text.split() for draft in drafts] == [["a"], ["?"], ["?"]]
+
+
 @given(DOCUMENTS.map("".join), st.sampled_from(LOADERS), TINY)
 @settings(max_examples=300, deadline=None)
 def test_chunks_keep_the_maximum_and_the_order_whatever_the_file(text, loader, sizes):
