@@ -5,8 +5,8 @@ from typing import Any
 
 from docindex_dagster.serving.http.app import build_api
 from docindex_dagster.serving.http.openai_form import code_of
-from docindex_dagster.serving.http.problems import ANYWHERE
-from tests.reference.markdown import row
+from docindex_dagster.serving.http.problems import ANYWHERE, KINDS
+from tests.reference.markdown import row, table
 
 _ABOUT = """\
 # HTTP API
@@ -25,7 +25,12 @@ def page() -> str:
     """Return the page."""
     description = build_api().openapi()
     anywhere = ", ".join(f"`{name}`" for name in ANYWHERE)
-    return "\n".join([_ABOUT.format(anywhere), *_operations(description), "## Bodies\n", *_schemas(description)])
+    problems = table(
+        ("type", "status", "meaning", "what to do"),
+        ((f"`{kind.name}`", str(kind.status), kind.title, kind.advice) for kind in KINDS.values()),
+    )
+    parts = [_ABOUT.format(anywhere), *_operations(description)]
+    return "\n".join([*parts, "## Problems\n", problems, "## Bodies\n", *_schemas(description)])
 
 
 def _operations(description: _Described) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Tests that errors are problem details of the right type, and that every type is documented."""
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import quote
@@ -202,12 +201,3 @@ def test_each_kind_is_explained_at_the_address_of_its_type(indexed):
         for kind in KINDS.values():
             assert api.get(kind.type).json() == asdict(kind)
         assert api.get("/problems/nothing").json()["type"] == "/problems/not-found"
-
-
-def test_the_documentation_lists_each_kind():
-    table = re.findall(
-        r"^\| `([a-z-]+)` \| (\d+) \| (.+) \| (.+) \|$",
-        (ROOT / "docs/how-to/use-the-http-api.md").read_text(),
-        re.MULTILINE,
-    )
-    assert table == [(kind.name, str(kind.status), kind.title, kind.advice) for kind in KINDS.values()]
