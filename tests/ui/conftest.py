@@ -83,7 +83,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     made.folder.mkdir()
     (made.folder / "docindex.toml").touch()
     made.notes.mkdir()
-    for file in (ROOT / "docs").glob("*.md"):
+    for file in (ROOT / "docs").rglob("*.md"):
         shutil.copy(file, made.notes)
     _make_repository(made)
     command = [str(Path(sys.executable).with_name("docindex")), "ui", "--port", str(made.port)]
