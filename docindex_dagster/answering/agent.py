@@ -115,7 +115,7 @@ class _Turn:
 
 @dataclass(slots=True, eq=False)
 class _Tools:
-    """The tools, with what is left of the limits."""
+    """The tools and the remaining limits."""
 
     toolbox: Toolbox
     reading: Reading

@@ -199,7 +199,7 @@ def _is_subscript(state: StateInline, end: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that a mark supports, or the code block before the mark if there is no sentence."""
+    """A sentence that a mark supports, or else the code block before the mark."""
 
     text: str
     code: str = ""

@@ -56,7 +56,7 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     without symbols.
 
     Raises:
-        ParseError: There is no grammar for the language; `chunk_lines` accepts any text.
+        ParseError: The language has no grammar; `chunk_lines` accepts any text.
     """
     measured = measure(text)
     tree = parse(measured.data, language)
@@ -273,7 +273,7 @@ def with_scripts(page: FileDrafts, text: str, budget: int) -> FileDrafts:
         budget: The maximum chunk size of code, as for `chunk_code`.
 
     Raises:
-        ParseError: There is no grammar for the language of the scripts.
+        ParseError: The language of the scripts has no grammar.
     """
     drafts = list(page.drafts)
     data = text.encode()

@@ -38,7 +38,7 @@ def parse_code(text: str, language: str) -> Code | None:
     """Return the parsed code of a file; None for a page, template or notebook without code.
 
     Raises:
-        ParseError: There is no grammar for the language.
+        ParseError: The language has no grammar.
         ValueError: A notebook is not valid JSON.
         TypeError: The JSON of a notebook has another structure.
     """

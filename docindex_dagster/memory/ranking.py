@@ -28,7 +28,7 @@ _Floats = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 _Positions = NDArray[np.int64]
 
-# The first row stands for a missing neighbor: it has no terms, and is its own neighbor.
+# The first row represents a missing neighbor: it has no terms, and is its own neighbor.
 _NO_NEIGHBOR = 0
 _NEVER = np.iinfo(np.int64).max  # the time of a row without a chunk
 _ROW = np.dtype([("at", np.int64), ("length", np.int64), ("role", np.int64)])

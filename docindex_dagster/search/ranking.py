@@ -228,7 +228,7 @@ def contains_file_name(path: str, terms_of_query: Collection[str]) -> bool:
 
 
 def _name(path: str) -> str:
-    """Return the name of a file without its extension, or the name of its folder if the file stands for that."""
+    """Return the name of a file without its extension, or the name of its folder if the file represents it."""
     folder, _, file = path.rpartition("/")
     name = file.rpartition(".")[0] or file
     stands_for_folder = name.split(".", maxsplit=1)[0].strip("_").lower() in _FOLDER_NAMES

@@ -1,6 +1,6 @@
 """Classification tables: extensions, file names and interpreters of each language.
 
-Languages have the names of the grammar pack, except `ejs` and `razor`, which use another grammar. None stands for
+Languages have the names of the grammar pack, except `ejs` and `razor`, which use another grammar. None means
 languages without a grammar.
 """
 
@@ -184,7 +184,7 @@ LAUNCHERS = (
     "env busybox bunx cargo dotnet exec mise nice nix nix-shell npx pnpm pnpx stack sudo yarn "
     "dlx run script shell tool x"
 )
-# Programs in a "#!" line, without versions. A package launcher for a single language stands for that language.
+# Programs in a "#!" line, without versions. A package launcher for a single language implies that language.
 _PROGRAMS = {
     "bash": "ash bash bats dash ksh sh zsh",
     "clojure": "bb clojure",

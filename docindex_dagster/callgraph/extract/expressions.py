@@ -55,7 +55,7 @@ class Lambdas:
 class Expressions:
     """The node types of expressions.
 
-    A mapping's values name fields. Without a field, "" stands for the first named child, a number for a position; "-1"
+    A mapping's values name fields. Without a field, "" means the first named child, a number for a position; "-1"
     is the last.
     """
 
@@ -78,7 +78,7 @@ class Expressions:
     bare: frozenset[str] = frozenset()  # names that may be calls
     named: Mapping[str, bool] = field(default_factory=dict)  # methods that take a method name; whether they call it
     library: Mapping[str, Callable[[Sequence[Node], Read], Expression | None]] = field(default_factory=dict)
-    # Results of library functions from their arguments, by name; None stands for an ordinary call.
+    # Results of library functions from their arguments, by name; None means an ordinary call.
     lambdas: frozenset[str] = frozenset()  # functions whose body is their result
     values: frozenset[str] = frozenset()  # arguments that are not functions
     spreads: frozenset[str] = frozenset()  # elements that spread a collection

@@ -45,7 +45,7 @@ _HOLDING = frozenset({"collection", "record"})
 
 
 def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
-    """Return the values of a name: from the enclosing scopes, or else from the file and what it sees of others."""
+    """Return the values of a name: from the enclosing scopes, or else from the names that the file defines or sees."""
     rules, name = unit.rules, wanted.text
     own = of_itself(q, unit, scope, name)
     if own is not None:

@@ -54,7 +54,7 @@ class File:
             self.named.setdefault(definition.name, []).append(definition)
 
     def node(self, identifier: str) -> tuple[str, str]:
-        """Return a node of this file and its type; "" stands for the file itself."""
+        """Return a node of this file and its type; "" means the file itself."""
         found = self.defined.get(identifier)
         return (self.path, "file") if found is None else (f"{self.path}::{identifier}", found.kind)
 
