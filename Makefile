@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes started by the tests would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test prose test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test prose test-slow test-pages test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -71,6 +71,9 @@ unit: $(INSTALLED)  ## Run the tests.
 
 test-slow: $(INSTALLED)  ## Run the tests that take minutes.
 	$(BIN)/pytest -m slow
+
+test-pages: $(INSTALLED)  ## Run the console examples of all pages, not only those of the README and the tutorials.
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m pages tests/pages
 
 test-states: $(INSTALLED)  ## Reach 3,000 random states incrementally, and compare each with a full build.
 	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_STEPS=$(DOCINDEX_TEST_STEPS) $(BIN)/pytest -m states

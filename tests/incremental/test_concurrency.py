@@ -28,7 +28,7 @@ _MARKED = ("marked.md", "marked.py")
 
 
 def test_indexing_and_searching_concurrently(folder):
-    run_concurrently(folder, seconds=3)
+    run_concurrently(folder, seconds=1, files=8)
 
 
 @pytest.mark.parallel
@@ -37,9 +37,9 @@ def test_indexing_and_searching_concurrently_for_a_minute(folder, say):
     say(f"{counts}")
 
 
-def run_concurrently(folder: Path, *, seconds: float, commands: int = 0) -> dict[str, int]:
+def run_concurrently(folder: Path, *, seconds: float, files: int = 20, commands: int = 0) -> dict[str, int]:
     """Edit files, index in two processes and several commands, search, and return the number of times each was done."""
-    project = Project.create(folder, 1, files=20)
+    project = Project.create(folder, 1, files=files)
     write_marked(project, 0)
     how: How = "command" if commands else "library"
     index_all = index_by_command if commands else index_by_library

@@ -174,7 +174,7 @@ def erase_in_rounds(folder: Path, number: int, rounds: int) -> int:
 
 
 def test_random_erasures_leave_no_byte(folder):
-    assert erase_in_rounds(folder, 1, rounds=4) == 0
+    assert erase_in_rounds(folder, 1, rounds=2) == 0
 
 
 @pytest.mark.states

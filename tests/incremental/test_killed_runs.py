@@ -40,10 +40,9 @@ class Killed:
 
 
 def test_searches_go_on_and_the_next_run_repairs(folder):
-    killed = kill_runs(folder, "library", 3, number=1)
+    killed = kill_runs(folder, "library", 1, number=1)
 
-    assert len(killed) == 3
-    assert len({run.stage for run in killed}) >= 3
+    assert len(killed) == 1
 
 
 @pytest.mark.kill
@@ -57,6 +56,7 @@ def test_hundreds_of_killed_runs(folder, say):
         killed = kill_runs(folder / how, how, times, number=number)
         say(figures(how, killed))
         assert len(killed) == times
+        assert len({run.stage for run in killed}) >= min(times, 3)
 
 
 def kill_runs(folder: Path, how: How, times: int, *, number: int) -> list[Killed]:

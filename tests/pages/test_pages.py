@@ -14,6 +14,7 @@ from tests.reference.commands import options, root, subcommands
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = [(page, example) for page in PAGES for example in read_examples(page) if isinstance(example, Command)]
 WITH_COMMANDS = sorted({page for page, command in COMMANDS if command.runs})
+FIRST_READ = {ROOT / "README.md", *(ROOT / "docs" / "tutorials").glob("*.md")}
 
 
 @pytest.fixture
@@ -23,7 +24,13 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
     made.close()
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=str(page.relative_to(ROOT)), marks=() if page in FIRST_READ else pytest.mark.pages)
+        for page in WITH_COMMANDS
+    ],
+)
 def test_the_commands_of_a_page_print_what_it_shows(page, sandbox):
     for example in read_examples(page):
         if isinstance(example, File):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -69,10 +70,10 @@ class Server:
 
 
 def test_no_job_is_lost_or_done_twice(folder):  # noqa: F811
-    kills = kill_jobs(folder, 3, number=3)
+    (killed,) = kill_jobs(folder, 1, number=3, victims=("both",))
 
-    assert [kill.victim for kill in kills] == list(_VICTIMS)
-    assert {kill.state for kill in kills} <= {"succeeded", "lost"}
+    assert killed.victim == "both"
+    assert killed.state in {"succeeded", "lost"}
 
 
 @pytest.mark.kill
@@ -85,9 +86,11 @@ def test_no_job_is_lost_or_done_twice_in_dozens_of_kills(folder, say):  # noqa: 
 
     say(figures(kills))
     assert len(kills) == wanted
+    assert [kill.victim for kill in kills[:3]] == list(_VICTIMS[:wanted])
+    assert {kill.state for kill in kills} <= {"succeeded", "lost"}
 
 
-def kill_jobs(root: Path, times: int, *, number: int) -> list[Kill]:
+def kill_jobs(root: Path, times: int, *, number: int, victims: Sequence[Victim] = _VICTIMS) -> list[Kill]:
     """Repeat `times` times: edit, submit a job, kill a process, restart the server and check the job."""
     project = Project.create(root, number, files=16)
     chance = random.Random(number)
@@ -95,7 +98,7 @@ def kill_jobs(root: Path, times: int, *, number: int) -> list[Kill]:
     kills: list[Kill] = []
     for at in range(times):
         project.edit()
-        source, victim = _SOURCES[at % 2], _VICTIMS[at % 3]
+        source, victim = _SOURCES[at % 2], victims[at % len(victims)]
         server = Server(project, source, f"kill {at}")
         time.sleep(chance.random() ** 3 * duration)  # mostly early: submitting and starting a job are quick
         died_in = kill(project, server, victim, f"kill {at}")
