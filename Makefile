@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes started by the tests would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test prose test-slow test-pages test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test prose test-slow test-pages test-states test-kill test-parallel fuzz mutants test-live test-dagster check-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -95,6 +95,9 @@ test-live: $(INSTALLED)  ## Test that a real daemon detects edits, failures, del
 
 test-dagster: $(INSTALLED)  ## Test the definitions with the oldest and newest supported versions of Dagster.
 	$(BIN)/python -m tests.defs.dagster_versions
+
+check-dagster: $(INSTALLED)  ## The quick part of test-dagster.
+	$(BIN)/python -m tests.defs.dagster_versions --quick
 
 test-client: $(INSTALLED)  ## Generate a typed client from the OpenAPI document, check its types, and use it.
 	$(BIN)/python -m tests.serving.http.typed_client

@@ -1,8 +1,10 @@
 """Shared fixtures and helpers."""
 
 import gc
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -38,6 +40,10 @@ gc.set_threshold(50_000)
 gc.disable()
 # A shell makes its background jobs ignore SIGINT, and the commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Without bytecode, each of the hundreds of processes that tests start would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The duration of an example depends on how busy the machine is.
 settings.register_profile("docindex", deadline=None)

@@ -60,6 +60,7 @@ def test_it_returns_when_all_is_searchable_and_the_graph_follows(code, run):
     assert "f7_2" in run("graph", "callers", "f7_3").out
 
 
+@pytest.mark.slow
 def test_it_waits_for_the_last_source(code, run):
     shutil.copytree(code, "more")
 

@@ -248,7 +248,7 @@ def kill_recorders(project: Project, times: int, number: int, say: Callable[[str
 
 
 def test_recorders_that_are_killed_lose_and_repeat_nothing(project):
-    kill_recorders(project, 2, 7, lambda _: None)
+    kill_recorders(project, 1, 7, lambda _: None)
 
 
 @pytest.mark.parametrize("kind", [dg.DagsterEventType.RUN_START, dg.DagsterEventType.RUN_SUCCESS])

@@ -438,6 +438,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.kill
 def test_a_run_that_is_killed_half_way_pays_for_nothing_twice(project, tmp_path):
     for at in range(30):
         project.write(f"f{at:02}.py", function(f"f{at:02}", "water"))

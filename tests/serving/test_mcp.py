@@ -299,14 +299,16 @@ def revisions(text: str) -> list[str]:
 def test_without_a_project_it_answers_and_each_tool_says_what_to_do(tmp_path, root):
     outside = tmp_path / "outside"
     outside.mkdir()
-    for name, arguments in [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("search", {"query": "pump"}),
         ("status", {}),
         ("show", {"reference": "a.md"}),
         ("log", {}),
-    ]:
-        ((is_error, text),) = Agent(outside).ask((name, arguments))
+    ]
 
+    answers = Agent(outside).ask(*calls)
+
+    for (name, _), (is_error, text) in zip(calls, answers, strict=True):
         assert is_error, name
         assert "no project found" in text
         assert "docindex init" in text

@@ -165,7 +165,9 @@ Followed(Path(sys.argv[1]), sys.argv[2]).update(history=10)
 """
 
 
-@pytest.mark.parametrize("delay", [0.05, 0.1, 0.15, 0.2, 0.3])
+@pytest.mark.parametrize(
+    "delay", [0.1, 0.2, *(pytest.param(delay, marks=pytest.mark.kill) for delay in (0.05, 0.15, 0.3))]
+)
 def test_a_process_that_is_killed_at_any_time_leaves_what_the_next_one_mends(upstream, tmp_path, delay):
     for number in range(300):
         upstream.write(f"many/{number}.md", f"{number}\n" * 20)

@@ -103,7 +103,7 @@ _CONTENTS = st.dictionaries(st.integers(0, 30), st.integers(0, 5), max_size=31)
 
 
 @given(versions=st.lists(_CONTENTS, min_size=1, max_size=14))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_after_any_publications_the_files_have_the_rows_of_the_last(tmp_path_factory, monkeypatch, versions):
     monkeypatch.setattr(row_files, "_SMALL", 0)
     monkeypatch.setattr(row_files, "_MAX_LATER", 3)

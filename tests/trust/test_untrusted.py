@@ -407,6 +407,7 @@ def test_a_source_that_a_pull_leads_out_is_left_out_by_a_process_that_runs(hosti
     assert not live.settings.source
 
 
+@pytest.mark.slow
 def test_a_job_of_the_server_does_no_more(hostile):
     environment = hostile.environment | {"DOCINDEX_TRUST": "0"}
     with running(hostile.root, environment=environment) as server:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_MS = 30_000
+# Screenshots show the entire project; the tests themselves need only a part, which is indexed in seconds.
+SCREENSHOTS = os.environ.get("DOCINDEX_SCREENSHOTS")
 WORDS_SHOWN = 6_000  # characters of page text and of server log in a failure report
 
 collect_ignore_glob = [] if find_spec("playwright") else ["test_*.py"]
@@ -83,7 +85,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     made.folder.mkdir()
     (made.folder / "docindex.toml").touch()
     made.notes.mkdir()
-    for file in (ROOT / "docs").rglob("*.md"):
+    for file in (ROOT / "docs" / ("" if SCREENSHOTS else "tutorials")).rglob("*.md"):
         shutil.copy(file, made.notes)
     _make_repository(made)
     command = [str(Path(sys.executable).with_name("docindex")), "ui", "--port", str(made.port)]
@@ -147,7 +149,10 @@ def _make_repository(project: Project) -> None:
             ["git", *identity, *arguments], cwd=project.code, env=project.environment, check=True, capture_output=True
         )
 
-    shutil.copytree(ROOT / "docindex_dagster", project.code, ignore=shutil.ignore_patterns("__pycache__"))
+    package = ROOT / "docindex_dagster"
+    for folder in (package,) if SCREENSHOTS else (package / "core", package / "documents"):
+        target = project.code / folder.relative_to(package)
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"))
     git("init")
     git("add", ".")
     git("commit", "-m", "One index of code and documentation")

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 STEP_MS = 8_000  # each reload competes with the runs for the processor
 
 
-def see(page: Page, thing: Locator, patience_s: float = 120) -> None:
+def see(page: Page, thing: Locator, patience_s: float = 300) -> None:
     """Wait until the element is visible, reloading now and then as a user would."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:

@@ -41,7 +41,7 @@ def state_of(call: Call, name: str) -> str:
     return re.search(rf"mentions library/docs gauges\.py read_{name}: (.+)", found)[1]
 
 
-@pytest.mark.parametrize("turns", [24, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [8, pytest.param(500, marks=pytest.mark.slow)])
 def test_what_one_process_writes_another_recalls_and_says_what_became_of_the_code(tmp_path, turns):
     root = write_project(tmp_path)
     write_gauges(root, pressure="line.bar", level="line.metres", flow="line.litres", torque="line.newtons")

@@ -226,15 +226,15 @@ def test_a_mistake_is_reported_in_words(bound, tool, arguments, problem):
 
 
 @pytest.mark.parametrize(
-    ("limit", "problem"),
-    [("per_second = 1", "try again after "), ("quota_bytes = 1048576", "forget sessions of the domain")],
+    ("limit", "words", "problem"),
+    [("per_second = 1", 1, "try again after "), ("quota_bytes = 1048576", 50_000, "forget sessions of the domain")],
 )
-def test_who_writes_too_much_is_refused_with_what_to_do(tmp_path, limit, problem):
+def test_who_writes_too_much_is_refused_with_what_to_do(tmp_path, limit, words, problem):
     settings = write_project(tmp_path) / "docindex.toml"
     settings.write_text(settings.read_text().partition("[memory]")[0] + f"[memory]\n{limit}\n")
 
     with agent(tmp_path, "--domain", "memory/main") as call:
-        results = [call("ingest_message", text=f"{at} " + "word " * 50_000, session_id="s") for at in range(6)]
+        results = [call("ingest_message", text=f"{at} " + "word " * words, session_id="s") for at in range(6)]
 
     assert results[0][0] is False
     assert problem in next(text for is_error, text in results if is_error)
