@@ -71,8 +71,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_folder_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the project list and the caches of tests out of the user's folders."""
+    """Keep the project list and the caches of tests out of the user's folders, except for the compiled secret rules.
+
+    Compiling them takes seven seconds, which every process with an empty cache would spend.
+    """
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KF_RULE_CACHE_DIR", str(caches / "kingfisher" / "rule-cache"))
         for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         for name in ("DOCINDEX_ROOT", "DOCINDEX_PROJECT"):

@@ -30,12 +30,9 @@ class Sandbox:
         self.folder = home / "shop"
         self._background: list[subprocess.Popen[bytes]] = []
         shutil.copytree(ROOT / "examples" / "shop", self.folder)
-        rules = Path.home() / ".cache" / "kingfisher"  # rules that take seconds to compile
-        if rules.is_dir():
-            (home / ".cache").mkdir()
-            (home / ".cache" / "kingfisher").symlink_to(rules)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        kept = {name: os.environ[name] for name in ("LANG", "PYTHONPATH", "TMPDIR") if name in os.environ}
+        names = ("KF_RULE_CACHE_DIR", "LANG", "PYTHONPATH", "TMPDIR")
+        kept = {name: os.environ[name] for name in names if name in os.environ}
         identity = {f"GIT_{role}_{key}": "you" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
         self._environment = {**kept, **identity, "HOME": str(home), "PATH": path, "COLUMNS": "100", "TERM": "dumb"}
         self.shell("git init -q -b main && git add -A && git commit -q -m 'Open the shop'")
