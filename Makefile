@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes started by the tests would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test prose test-slow test-pages test-states test-kill test-parallel fuzz mutants test-live test-dagster check-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test prose test-slow test-pages test-states test-kill test-parallel fuzz mutants test-live test-dagster check-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui check-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -158,6 +158,9 @@ test-upgrade: $(INSTALLED) $(INSTALLED_DIST)  ## Upgrade indexes that the last t
 
 test-ui: chromium $(INSTALLED_UI)  ## Test docindex ui in a browser: index, launch runs, and inspect failures.
 	$(BIN)/pytest -m ui -x tests/ui
+
+check-ui: chromium $(INSTALLED_UI)  ## The quick part of test-ui: the page, and the first runs in the Dagster UI.
+	$(BIN)/pytest -m ui -x tests/ui -k "not test_docindex_ui or test_the_lineage or test_a_source_that_is_added or test_all_assets"
 
 screenshots: chromium $(INSTALLED_UI)  ## Take the screenshots in docs/images again.
 	DOCINDEX_SCREENSHOTS=docs/images $(BIN)/pytest -m ui -x tests/ui
