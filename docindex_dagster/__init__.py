@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from docindex_dagster.operations.status import SourceStatus
     from docindex_dagster.search.context import Context, ContextPassage
     from docindex_dagster.search.matches import Match, Matches
-    from docindex_dagster.search.model import Granularity, Hit, Mode, Signal, Snippet
+    from docindex_dagster.search.model import Granularity, Hit, Intent, Mode, Signal, Snippet
     from docindex_dagster.stores.published_tables import PublishedTable, Tables
 
 __version__ = "0.1.0"
@@ -41,6 +41,7 @@ __all__ = [
     "Graph",
     "Hit",
     "Index",
+    "Intent",
     "Match",
     "Matches",
     "Mode",
@@ -66,7 +67,7 @@ _MODULES = {
     "graph.queries": ("Step",),
     "search.context": ("Context", "ContextPassage"),
     "search.matches": ("Match", "Matches"),
-    "search.model": ("Granularity", "Hit", "Mode", "Signal", "Snippet"),
+    "search.model": ("Granularity", "Hit", "Intent", "Mode", "Signal", "Snippet"),
     "stores.published_tables": ("PublishedTable", "Tables"),
 }
 _OTHERS = "core.errors"

@@ -19,7 +19,16 @@ from docindex_dagster.operations.view import View
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.matches import Matches
-from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
+from docindex_dagster.search.model import (
+    Granularity,
+    GranularityName,
+    Hit,
+    Intent,
+    IntentName,
+    Mode,
+    ModeName,
+    SourceType,
+)
 from docindex_dagster.search.scope import keys_of
 from docindex_dagster.sources.projects import choose
 from docindex_dagster.stores.reader import Reader
@@ -159,6 +168,7 @@ class Index:
         top_k: int | None = None,
         mode: Mode | ModeName = Mode.HYBRID,
         granularity: Granularity | GranularityName = Granularity.CHUNK,
+        intent: Intent | IntentName | None = None,
         rerank: str | None = None,
         **where: Unpack[Where],
     ) -> list[Hit]:
@@ -169,6 +179,7 @@ class Index:
             top_k: The maximum number of hits, 1 to 1,000. None for `search.top_k` in the settings, 10 by default.
             mode: The retrievers to use. `literal` and `regex` (RE2) read every text.
             granularity: Whether to return the best chunks, or the best chunk of each file.
+            intent: The purpose of the query, such as `change` for a bug report; None to decide by its form.
             rerank: The reranker for the best hits, such as `mmr`; None for the one in the settings.
             **where: Filters, see `Where`.
 
@@ -186,7 +197,9 @@ class Index:
         Example:
             >>> index.search("valve", mode="bm25", languages="python", path="src")
         """
-        request = _request(SearchRequest, where, query=query, mode=mode, granularity=granularity, rerank=rerank)
+        request = _request(
+            SearchRequest, where, query=query, mode=mode, granularity=granularity, intent=intent, rerank=rerank
+        )
         return self._query(lambda view: operations.search.search(view, request, self._limit(top_k)))
 
     @with_parameters(parameters_from_keys(Where))

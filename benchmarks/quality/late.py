@@ -179,7 +179,7 @@ def _found(reader: Reader, question: Question) -> Asked:
     shares = {"bm25": 1 - WEIGHTS.vector, "vector": WEIGHTS.vector}
     found = fuse(rankings, shares, _POOL, WEIGHTS, _RANKED)
     rows = rows_of(reader, found)
-    found = list(keep_one_translation(question.text, query.kind, found, rows))
+    found = list(keep_one_translation(question.text, query.intent, found, rows))
     return Asked(question, query, Wording.of(query, reader), found, {one.chunk_id: rows[one.chunk_id] for one in found})
 
 

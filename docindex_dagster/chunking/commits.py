@@ -1,5 +1,6 @@
 """Chunks of commits: one per commit, embedded, stored and searched like all other chunks."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from docindex_dagster.sources.rules import PathRules, path_rules
 
 _MESSAGE_CHARS = 4000
 _TEXT_CHARS = 6000  # including the files
+_FILE_LINE = re.compile(r"^[AMDRT] (?:[^\n]+? => )?([^\n]+?)(?: \+\d+ -\d+)?(?:: [^\n]*)?$", re.MULTILINE)
 
 
 def commit_texts(source: Source, commits: pa.Table) -> pa.Table:
@@ -82,6 +84,11 @@ def _file_line(file: dict[str, Any], rules: PathRules) -> str:
     lines = "" if file["insertions"] is None else f" +{file['insertions']} -{file['deletions']}"
     functions = file["functions"] if file["functions"] and rules.is_wanted(name_to_path(file["path"])) else ()
     return f"{file['status']} {path}{lines}" + (f": {'; '.join(functions)}" if functions else "")
+
+
+def changed_files(text: str) -> list[str]:
+    """Return the paths in the text of a commit, as `commit_texts` returned it."""
+    return _FILE_LINE.findall(text)
 
 
 def _chunk(row: dict[str, Any], tokens: int) -> dict[str, Any]:

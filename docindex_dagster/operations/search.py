@@ -7,7 +7,17 @@ from pydantic import Field
 from docindex_dagster.operations.fields import Name, Names, OneOrMore, Query
 from docindex_dagster.operations.listing import ScopedRequest
 from docindex_dagster.operations.view import View
-from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
+from docindex_dagster.search.model import (
+    RETRIEVING,
+    Granularity,
+    GranularityName,
+    Hit,
+    Intent,
+    IntentName,
+    Mode,
+    ModeName,
+    SourceType,
+)
 
 if TYPE_CHECKING:
     from docindex_dagster.search import service
@@ -59,6 +69,12 @@ class SearchRequest(Where):
         "regex (RE2) list every match, by path and line.",
     )
     granularity: GranularityName = Field(default="chunk", description="Rank passages, or files by their best passage.")
+    intent: IntentName | None = Field(
+        default=None,
+        description="Purpose of the query: look up a name, find the origin of an error, explain how something works, "
+        "show an example, find the code to change (for a pasted bug report), or find text about a topic. By default, "
+        "the form of the query decides.",
+    )
     rerank: Name | None = Field(
         default=None,
         description="Reranker for the best results: none, mmr, cross-encoder, remote, or one from a plugin.",
@@ -78,7 +94,8 @@ class SearchRequest(Where):
         from docindex_dagster.search import service
 
         mode, granularity = Mode(self.mode), Granularity(self.granularity)
-        return service.Request(self.query, mode, granularity, top_k, self.filters(view), self.rerank)
+        intent = Intent(self.intent) if self.intent else None
+        return service.Request(self.query, mode, granularity, top_k, self.filters(view), self.rerank, intent)
 
 
 class MatchesRequest(Where):

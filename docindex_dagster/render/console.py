@@ -139,8 +139,11 @@ def print_results(
         home: the home of the index.
         nothing: what to print if there are no results.
         with_source: whether to print the sources.
-        explain: whether to print what each signal added to the score of a hit.
+        explain: whether to print what the query is for, and what each signal added to the score of a hit.
     """
+    first = found[0] if found else None
+    if explain and isinstance(first, Hit) and first.intent:
+        out.print(Text(f"intent: {first.intent.value}", "dim"))
     for rank, one in enumerate(found, start=1):
         if isinstance(one, Hit):
             _hit(rank, one, home, with_source=with_source, explain=explain)

@@ -42,25 +42,30 @@ def bm25(pool: Pool, query: Query, weights: Weights) -> Ranking:
 
     The query is built from analyzed terms, so users cannot inject syntax. Scores are sums over fields.
     """
-    from tantivy import Query as Clause
-
-    if not query.terms:
-        return []
     fields = {
         "body": 1.0,
         "symbols": weights.symbols,
         "headings": weights.headings,
         "path_terms": weights.path_terms,
     }
+    return by_terms(pool, dict.fromkeys(query.terms, 1.0), fields)
+
+
+def by_terms(pool: Pool, terms: Mapping[str, float], fields: Mapping[str, float]) -> Ranking:
+    """Rank chunks with BM25 over weighted terms in weighted fields; a weight of 0 leaves out a field."""
+    from tantivy import Query as Clause
+
     schema = pool.reader.index.schema
-    of_stems = list(dict.fromkeys(stems(query.terms)))
+    of_stems: dict[str, float] = {}
+    for stem, weight in zip(stems([*terms]), terms.values(), strict=True):
+        of_stems[stem] = max(weight, of_stems.get(stem, 0.0))
     clauses = [
-        Clause.boost_query(Clause.term_query(schema, field, term), weight)
-        for field, weight in fields.items()
-        if weight
-        for term in (of_stems if field in tantivy_index.STEM_FIELDS else query.terms)
+        Clause.boost_query(Clause.term_query(schema, field, term), of_field * weight)
+        for field, of_field in fields.items()
+        if of_field
+        for term, weight in (of_stems if field in tantivy_index.STEM_FIELDS else terms).items()
     ]
-    return _matching(pool, clauses)
+    return _matching(pool, clauses) if clauses else []
 
 
 @spanned("retrieve similar names")

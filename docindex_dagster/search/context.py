@@ -262,7 +262,7 @@ def _linked_hits(pool: Pool, query: str, hits: Sequence[Hit], shares: Mapping[st
         scored = [Scored.of(chunk_id, (Signal(_LAST, hits[-1].score),)) for chunk_id, _ in near]
         rows = rows_of(pool.reader, scored)
     find = snippets.of_words(frozenset(stems(understand(query).terms)))
-    return [hit_of(rows[item.chunk_id], item, find, is_weak=hits[0].is_weak) for item in scored]
+    return [hit_of(rows[item.chunk_id], item, find, hits[0].intent, is_weak=hits[0].is_weak) for item in scored]
 
 
 def _boost(hit: Hit, contribution: float) -> Hit:

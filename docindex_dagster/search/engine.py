@@ -15,12 +15,14 @@ from docindex_dagster.graph.failures import sentence_unlinked
 from docindex_dagster.search import candidates, query_hints, relevance, snippets, text_scan
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import hit_of, rows_of
+from docindex_dagster.search.locate import embedded_text, locate
 from docindex_dagster.search.lookup import meets_any
-from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
-from docindex_dagster.search.query import Kind, Query, Wording, understand
+from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Intent, Mode, Scored, Signal, title
+from docindex_dagster.search.query import Query, Wording, understand
 from docindex_dagster.search.ranking import fuse, rank
+from docindex_dagster.search.report import Report, is_report, parse_report
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, apply_reranker, ignore_warning
-from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
+from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of, for_reports
 from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores import takeover
 from docindex_dagster.stores.analysis import stems
@@ -48,6 +50,7 @@ def search(
     pool: int = 100,
     weights: Weights = WEIGHTS,
     reranker: Reranker | None = None,
+    intent: Intent | None = None,
     former: Callable[[str], Embedder | None] = embedder_named,
     warn: Callable[[str], None] = ignore_warning,
 ) -> list[Hit]:
@@ -64,6 +67,7 @@ def search(
         pool: minimum number of candidates per retriever.
         weights: of the ranking signals.
         reranker: reorders the best results.
+        intent: of the query; None to decide by its form.
         former: returns the model of the index by name, if the settings name another model.
         warn: called with a message if the reranker failed and the original order is kept; if vectors are not used,
             since the index is from another model or the model failed; if the graph is used and some sources are not
@@ -83,15 +87,10 @@ def search(
             raise QueryError("the query is empty: say what to search for")
         filters = filters or Filters()
         filters.check(reader.index.schema)
-        choice = (
-            query_hints.find_named_source(reader, query, filters)
-            if mode in RETRIEVING
-            else query_hints.NamedSource((), query)
-        )
+        plan = _Plan.of(reader, query, mode, intent, filters=filters, weights=weights)
         vector = None
         if mode in _BY_MEANING:
-            warn_of_fallback = warn if mode is Mode.HYBRID else None
-            vector = _embed_query(reader, choice.query, embedder, former, warn_of_fallback)
+            vector = _embed_query(reader, plan.text, embedder, former, warn if mode is Mode.HYBRID else None)
         is_by_file = granularity is Granularity.FILE
         rerank_k = max(top_k, reranker.candidates) if reranker else top_k
         ranked = max(_RANKED, rerank_k)
@@ -101,17 +100,14 @@ def search(
         most = chunks.limit if is_by_file else ranked
         while True:
             with reading_stores():
-                if mode in RETRIEVING:
-                    retrieval = _retrieve(chunks, choice, mode, vector, weights, most=most)
-                else:
-                    retrieval = _scan(chunks, query, mode)
+                retrieval = plan.retrieve(chunks, vector, most, is_by_file=is_by_file)
                 rows = rows_of(reader, retrieval.found)
             found = retrieval.found
             if mode in RETRIEVING:
-                found = query_hints.keep_one_translation(query, retrieval.query.kind, found, rows)
+                found = query_hints.keep_one_translation(query, retrieval.query.intent, found, rows)
             kept = {item.chunk_id: rows[item.chunk_id] for item in found}
             best = rank(
-                retrieval.query, found, kept, rerank_k, weights, wording=retrieval.wording, is_by_file=is_by_file
+                retrieval.query, found, kept, rerank_k, plan.weights, wording=retrieval.wording, is_by_file=is_by_file
             )
             is_crowded = is_by_file or len(found) < len(retrieval.found)
             if not is_crowded or len(best) >= top_k or len(retrieval.found) < most or chunks.limit >= _MAX_POOL:
@@ -124,9 +120,10 @@ def search(
             best = apply_reranker(reranker, query, passages, warn)
         if retrieval.doubt:
             warn(retrieval.doubt)
+        intent = retrieval.query.intent if mode in RETRIEVING else None
         flags = {"is_weak": bool(retrieval.doubt), "is_scanned": mode not in RETRIEVING}
         with span("snippets", count=min(top_k, len(best))):
-            return [hit_of(rows[item.chunk_id], item, retrieval.find, **flags) for item in best[:top_k]]
+            return [hit_of(rows[item.chunk_id], item, retrieval.find, intent, **flags) for item in best[:top_k]]
 
 
 def _unlinked(generation: Generation, filters: Filters) -> str:
@@ -144,47 +141,82 @@ class _Retrieval:
     doubt: str = ""
 
 
-def _scan(pool: candidates.Pool, text: str, mode: Mode) -> _Retrieval:
-    pattern = text_scan.Pattern(text, is_regex=mode is Mode.REGEX)
-    matches = text_scan.find_matching_chunks(replace(pool, limit=max(pool.limit, _MAX_SCANNED)), pattern)
-    signals = [Signal(mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
-    found = [Scored.of(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
-    query = Query(Kind.TEXT, ()) if pattern.is_regex else understand(text)
-    return _Retrieval(query, Wording.of(query, pool.reader), found, snippets.of_pattern(pattern))
-
-
 def _has_ending(reader: Reader, ending: str) -> bool:
     return is_ending(ending) or meets_any(reader, Filters(path_glob=f"*.{ending}"))
 
 
-def _retrieve(
-    pool: candidates.Pool,
-    choice: query_hints.NamedSource,
-    mode: Mode,
-    vector: Vectors | None,
-    weights: Weights,
-    *,
-    most: int,
-) -> _Retrieval:
-    query = understand(choice.query, partial(_has_ending, pool.reader))
-    rankings = _rankings(pool, query, mode, vector, weights)
-    named_rankings: Mapping[str, candidates.Ranking] = {}
-    if choice.sources:
-        within = replace(pool, filters=replace(pool.filters, sources=choice.sources))
-        named_rankings = _rankings(within, query, mode, vector, weights)
-        rankings = {name: candidates.merge_rankings(found, named_rankings[name]) for name, found in rankings.items()}
-    shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
-    if mode is Mode.GRAPH:
-        shares = {"vector": 1 - weights.reached, candidates.GRAPH: weights.reached}
-    fused = fuse(rankings, shares, pool.limit, weights, None if named_rankings else most)
-    if named_rankings:
-        fused = query_hints.boost_named_source(fused, named_rankings.values(), weights.source)[:most]
-    if weights.graph and mode is not Mode.GRAPH:
-        fused = candidates.boost_by_graph(pool.reader, fused, weights.graph)
-    wording = Wording.of(query, pool.reader)
-    cosine = rankings["vector"][0][1] if rankings.get("vector") else None
-    doubt = relevance.explain_weakness(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
-    return _Retrieval(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How to answer a query: as a report, by retrievers, or by a scan of all texts."""
+
+    query: str
+    mode: Mode
+    intent: Intent | None
+    choice: query_hints.NamedSource
+    report: Report | None
+    weights: Weights
+
+    @classmethod
+    def of(
+        cls, reader: Reader, query: str, mode: Mode, intent: Intent | None, *, filters: Filters, weights: Weights
+    ) -> "_Plan":
+        """Decide by the form of the query, unless its intent is given."""
+        is_wanted = intent is Intent.CHANGE or (intent is None and is_report(query))
+        if is_wanted and mode in {Mode.HYBRID, Mode.BM25}:
+            no_source = query_hints.NamedSource((), query)
+            return cls(query, mode, intent, no_source, parse_report(query), for_reports(weights))
+        if mode in RETRIEVING:
+            choice = query_hints.find_named_source(reader, query, filters)
+            return cls(query, mode, intent, choice, None, weights)
+        return cls(query, mode, intent, query_hints.NamedSource((), query), None, weights)
+
+    @property
+    def text(self) -> str:
+        """The text to embed."""
+        return embedded_text(self.report) if self.report else self.choice.query
+
+    def retrieve(self, pool: candidates.Pool, vector: Vectors | None, most: int, *, is_by_file: bool) -> _Retrieval:
+        """Return up to `most` chunks."""
+        if self.report:
+            query = understand(self.query, intent=Intent.CHANGE)
+            within = replace(pool, limit=most)
+            found = locate(within, self.query, self.report, vector, self.weights, is_by_file=is_by_file)
+            find = snippets.of_words(frozenset(stems(query.terms)))
+            return _Retrieval(query, Wording.of(query, pool.reader), found, find)
+        if self.mode in RETRIEVING:
+            return self._retrieve(pool, vector, most)
+        return self._scan(pool)
+
+    def _scan(self, pool: candidates.Pool) -> _Retrieval:
+        pattern = text_scan.Pattern(self.query, is_regex=self.mode is Mode.REGEX)
+        matches = text_scan.find_matching_chunks(replace(pool, limit=max(pool.limit, _MAX_SCANNED)), pattern)
+        signals = [Signal(self.mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
+        found = [Scored.of(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
+        query = Query(Intent.TOPIC, ()) if pattern.is_regex else understand(self.query)
+        return _Retrieval(query, Wording.of(query, pool.reader), found, snippets.of_pattern(pattern))
+
+    def _retrieve(self, pool: candidates.Pool, vector: Vectors | None, most: int) -> _Retrieval:
+        query = understand(self.choice.query, partial(_has_ending, pool.reader), self.intent)
+        rankings = _rankings(pool, query, self.mode, vector, self.weights)
+        named_rankings: Mapping[str, candidates.Ranking] = {}
+        if self.choice.sources:
+            within = replace(pool, filters=replace(pool.filters, sources=self.choice.sources))
+            named_rankings = _rankings(within, query, self.mode, vector, self.weights)
+            rankings = {
+                name: candidates.merge_rankings(found, named_rankings[name]) for name, found in rankings.items()
+            }
+        shares = {"bm25": 1 - self.weights.vector, "vector": self.weights.vector}
+        if self.mode is Mode.GRAPH:
+            shares = {"vector": 1 - self.weights.reached, candidates.GRAPH: self.weights.reached}
+        fused = fuse(rankings, shares, pool.limit, self.weights, None if named_rankings else most)
+        if named_rankings:
+            fused = query_hints.boost_named_source(fused, named_rankings.values(), self.weights.source)[:most]
+        if self.weights.graph and self.mode is not Mode.GRAPH:
+            fused = candidates.boost_by_graph(pool.reader, fused, self.weights.graph)
+        wording = Wording.of(query, pool.reader)
+        cosine = rankings["vector"][0][1] if rankings.get("vector") else None
+        doubt = relevance.explain_weakness(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
+        return _Retrieval(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
 
 
 def _rankings(

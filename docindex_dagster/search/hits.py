@@ -8,7 +8,7 @@ from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.documents.model import page_at
 from docindex_dagster.search import snippets
-from docindex_dagster.search.model import Hit, Scored
+from docindex_dagster.search.model import Hit, Intent, Scored
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.reader import Reader
 
@@ -23,6 +23,7 @@ _COMPUTED = {
     "file",
     "stale",
     "is_weak",
+    "intent",
     "page",
 }
 _COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _COMPUTED)
@@ -49,7 +50,13 @@ def rows_of(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]
 
 
 def hit_of(
-    row: Mapping[str, Any], item: Scored, find: snippets.Finder, *, is_weak: bool = False, is_scanned: bool = False
+    row: Mapping[str, Any],
+    item: Scored,
+    find: snippets.Finder,
+    intent: Intent | None = None,
+    *,
+    is_weak: bool = False,
+    is_scanned: bool = False,
 ) -> Hit:
     """Return a chunk as a result, with the lines that `find` matches best.
 
@@ -57,6 +64,7 @@ def hit_of(
         row: the chunk.
         item: its score.
         find: finds matches in a text.
+        intent: of the query; None if it has none.
         is_weak: whether no result is close to the query.
         is_scanned: whether the raw text was scanned, including parts that readers do not see.
     """
@@ -73,6 +81,7 @@ def hit_of(
         score=item.score,
         signals=item.signals,
         is_weak=is_weak,
+        intent=intent,
         page=page_at(row, line),
     )
 

@@ -25,6 +25,20 @@ ModeName = Literal["hybrid", "vector", "bm25", "graph", "literal", "regex"]
 RETRIEVING = (Mode.HYBRID, Mode.VECTOR, Mode.BM25, Mode.GRAPH)
 
 
+class Intent(StrEnum):
+    """The purpose of a query, which decides how results are ranked."""
+
+    NAME = "name"  # look up a symbol or a path
+    ERROR = "error"  # find the origin of an error message
+    EXPLAIN = "explain"  # read how something works; documentation answers
+    EXAMPLE = "example"  # see how something is used; tests answer, too
+    CHANGE = "change"  # find the code to change, from a bug report or a feature request
+    TOPIC = "topic"  # find whatever is about some words
+
+
+IntentName = Literal["name", "error", "explain", "example", "change", "topic"]
+
+
 class Granularity(StrEnum):
     """The unit of results: chunks, or files, each represented by its best chunk."""
 
@@ -95,8 +109,8 @@ class Hit:
     `line` and `column` locate the best match in the file, from 1; `symbol` is the innermost definition at that line.
     `file` is the path on disk, None for a commit. `stale` says whether the file on disk differs from the indexed one;
     None if unknown. `page` is the page of a PDF; `line` then refers to the extracted text. `human_language` is the
-    language in which a document is written. `is_weak` has the same value for all hits of a search: nothing found is
-    close to the query.
+    language in which a document is written. `is_weak` and `intent` have the same value for all hits of a search:
+    whether nothing found is close to the query, and what the query is for.
     """
 
     chunk_id: str
@@ -130,6 +144,7 @@ class Hit:
     is_weak: bool = False
     page: int | None = None
     human_language: str | None = None
+    intent: Intent | None = None
 
     @property
     def title(self) -> str:

@@ -1,13 +1,14 @@
-"""Query analysis: the kind of a query, its terms, and the symbol it may name."""
+"""Query analysis: the intent of a query, its terms, and the symbol it may name."""
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+from docindex_dagster.search.model import Intent
+from docindex_dagster.search.report import is_report
 from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores.analysis import is_unspaced, plain, spellings, stems, terms
 from docindex_dagster.stores.reader import Reader
@@ -25,6 +26,10 @@ _QUESTION = re.compile(
     r"|(?:can|should|could|may|do|does|is|are) (?:i|you|we|it|there|this)|my|why)\b",
     re.IGNORECASE,
 )
+_EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|\b(?:usages?|uses) of\b", re.IGNORECASE)
+# Words of queries about tests, and of reports about documents.
+_TEST_WORDS = frozenset({"test", "tests", "testing"})
+_DOCUMENT_WORDS = frozenset({"doc", "docs", "documentation", "documented", "readme", "changelog", "tutorial"})
 # Articles, prepositions, conjunctions, auxiliary verbs, pronouns and interrogatives. Some are rare in code, so they
 # would outweigh the words that matter.
 FUNCTION_WORDS = frozenset(
@@ -40,26 +45,18 @@ FUNCTION_WORDS = frozenset(
 _MIN_WORDS = 2
 
 
-class Kind(StrEnum):
-    """The kind of a query."""
-
-    SYMBOL = "symbol"
-    PATH = "path"
-    ERROR = "error"
-    QUESTION = "question"  # answered by documentation
-    TEXT = "text"
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """An analyzed query.
 
-    `terms` are distinct and analyzed; `name` is the unqualified name of a symbol.
+    `terms` are distinct and analyzed; `name` is the unqualified name of a symbol; `wanted` are types of content that
+    the query asks for, which are otherwise ranked below code.
     """
 
-    kind: Kind
+    intent: Intent
     terms: tuple[str, ...]
     name: str | None = None
+    wanted: frozenset[str] = frozenset()
 
     @property
     def spelt(self) -> list[str]:
@@ -67,30 +64,49 @@ class Query:
         return spellings(self.terms)
 
 
-def understand(text: str, has_ending: Callable[[str], bool] = is_ending) -> Query:
+def understand(text: str, has_ending: Callable[[str], bool] = is_ending, intent: Intent | None = None) -> Query:
     """Analyze a query.
 
     Args:
         text: the query.
         has_ending: whether file names have this extension. With any other, such as `Table.send`, the text is a symbol.
+        intent: of the query; None to decide by its form.
     """
-    kind = _kind(plain(text).strip(), has_ending)
+    stripped = plain(text).strip()
+    is_path = _is_path(stripped, has_ending)
+    is_symbol = not is_path and bool(_SYMBOL.fullmatch(stripped)) and not is_unspaced(stripped)
+    intent = intent or (Intent.NAME if is_path or is_symbol else _intent(stripped))
     unique = dict.fromkeys(terms(text))
-    if kind in {Kind.QUESTION, Kind.TEXT}:
+    if intent not in {Intent.NAME, Intent.ERROR}:
         unique = dict.fromkeys(term for term in unique if term not in FUNCTION_WORDS) or unique
-    name = re.findall(_NAME, plain(text))[-1] if kind is Kind.SYMBOL else None
-    return Query(kind, tuple(unique)[:_MAX_TERMS], name)
+    name = re.findall(_NAME, stripped)[-1] if is_symbol and intent is Intent.NAME else None
+    return Query(intent, tuple(unique)[:_MAX_TERMS], name, _wanted(intent, text, unique))
 
 
-def _kind(text: str, has_ending: Callable[[str], bool]) -> Kind:
+def _wanted(intent: Intent, text: str, unique: Collection[str]) -> frozenset[str]:
+    """Return the types of content that a query asks for.
+
+    A report mentions tests and documents for many reasons; its title says whether it is about them.
+    """
+    is_report = intent is Intent.CHANGE
+    subject = terms(text.strip().partition("\n")[0]) if is_report else unique
+    wanted = {"test"} if intent is Intent.EXAMPLE or not _TEST_WORDS.isdisjoint(subject) else set()
+    return frozenset(wanted | ({"doc"} if is_report and not _DOCUMENT_WORDS.isdisjoint(subject) else set()))
+
+
+def _is_path(text: str, has_ending: Callable[[str], bool]) -> bool:
     file = _FILE.fullmatch(text)
-    if _PATH.fullmatch(text) or (file and has_ending(file["ending"])):
-        return Kind.PATH
-    if _SYMBOL.fullmatch(text) and not is_unspaced(text):
-        return Kind.SYMBOL
+    return bool(_PATH.fullmatch(text) or (file and has_ending(file["ending"])))
+
+
+def _intent(text: str) -> Intent:
+    if is_report(text):
+        return Intent.CHANGE
     if _ERROR.search(text):
-        return Kind.ERROR
-    return Kind.QUESTION if _QUESTION.match(text) else Kind.TEXT
+        return Intent.ERROR
+    if _EXAMPLE.search(text):
+        return Intent.EXAMPLE
+    return Intent.EXPLAIN if _QUESTION.match(text) else Intent.TOPIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from docindex_dagster.core.layout import base_key
 from docindex_dagster.documents.human_language import language_among, parse_language_tag
 from docindex_dagster.search.candidates import Ranking
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.model import Scored
-from docindex_dagster.search.query import Kind
+from docindex_dagster.search.model import Intent, Scored
 from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.reader import Reader
 
@@ -30,7 +29,7 @@ _NAME_PATTERN = (
 
 SIGNAL = "source"
 _ENGLISH = "en"
-_NAMES = frozenset({Kind.SYMBOL, Kind.PATH, Kind.ERROR})  # kinds of queries without a language
+_NAMES = frozenset({Intent.NAME, Intent.ERROR})  # queries without a language
 # Folders with one subfolder per language, next to the translated folder.
 _LANGUAGE_FOLDERS = frozenset(
     {"i18n", "intl", "l10n", "lang", "langs", "languages", "locale", "locales", "translations"}
@@ -121,13 +120,13 @@ def page_of(path: str, language: str) -> str:
 
 
 def keep_one_translation(
-    text: str, kind: Kind, found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]]
+    text: str, intent: Intent, found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]]
 ) -> Sequence[Scored]:
     """Return the chunks without those of pages for which another translation is shown.
 
     Args:
         text: the query.
-        kind: of the query; names count as English.
+        intent: of the query; names count as English.
         found: chunks, best first.
         rows: the chunks by id.
     """
@@ -142,7 +141,7 @@ def keep_one_translation(
     hidden = set[tuple[str, str]]()
     languages = frozenset(language for _, paths in translated for language in paths.values())
     # A query in Chinese may be a single word.
-    query_language = None if kind in _NAMES and text.isascii() else language_among(text, languages)
+    query_language = None if intent in _NAMES and text.isascii() else language_among(text, languages)
     for (source, _), paths in translated:
         shown = _pick_translation(paths, query_language)
         hidden |= {(source, path) for path in paths if path != shown}

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.search.model import Scored, Signal
-from docindex_dagster.search.query import Kind, Query, Wording
+from docindex_dagster.search.model import Intent, Scored, Signal
+from docindex_dagster.search.query import Query, Wording
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.analysis import parts, stems, terms
 
@@ -20,10 +20,9 @@ from docindex_dagster.stores.analysis import parts, stems, terms
 _BEST = 20
 _DOCUMENTS = frozenset({"doc", "config"})
 _DOCUMENT = "doc"
-_SENTENCES = frozenset({Kind.QUESTION, Kind.TEXT, Kind.ERROR})  # queries that can match a heading
+_SENTENCES = frozenset({Intent.EXPLAIN, Intent.TOPIC, Intent.ERROR, Intent.EXAMPLE})  # queries that can match a heading
 # Exponent for the share of words that a heading and a query have in common: nearly all must match.
 _HEADING_EXPONENT = 8
-_TESTS = frozenset({"test", "tests", "testing"})
 # Exponent for the share of a file's name that a query contains: half of a name is weak evidence.
 _NAME_EXPONENT = 2
 _CHANCE_FACTOR = 0.5
@@ -100,7 +99,7 @@ def _answer_factor(row: Mapping[str, Any], weights: Weights, wording: Wording) -
 
 def _as_heading(query: Query, wording: Wording, row: Mapping[str, Any]) -> float:
     """Return how closely the heading of a section matches the query, word for word: 0 to 1."""
-    if row["source_type"] != _DOCUMENT or query.kind not in _SENTENCES:
+    if row["source_type"] != _DOCUMENT or query.intent not in _SENTENCES:
         return 0.0
     return wording.as_heading(row) ** _HEADING_EXPONENT
 
@@ -123,14 +122,15 @@ def _apply_signals(
     the query, `alone` how far its penalty is reduced.
     """
     relevance = item.score
-    is_question = query.kind is Kind.QUESTION
+    is_question = query.intent is Intent.EXPLAIN
     if query.name is not None and any(symbol["name"] == query.name for symbol in row["symbols"] or ()):
         item = item.plus("definition", weights.definition * best)
     is_document = row["source_type"] in _DOCUMENTS
     if not is_question:
         item = item.plus("path", item.score * weights.path * _named(query, row, wording))
     if is_document:
-        worth = _answer_factor(row, weights, wording) if is_question else _reduce_penalty(among, alone)
+        penalized = 1.0 if row["source_type"] in query.wanted else _reduce_penalty(among, alone)
+        worth = _answer_factor(row, weights, wording) if is_question else penalized
         item = item.plus("document", item.score * (worth - 1))
         item = item.plus("heading", relevance * weights.heading * answers)
     if _is_unasked_test(query, row):
@@ -142,13 +142,13 @@ def _named(query: Query, row: Mapping[str, Any], wording: Wording) -> float:
     """Return how far a query names the file of a chunk: 0 to 1. Sentences often contain a document's name by chance."""
     path, named = row["path"], name_overlap(row["path"], tuple(wording.shares)) ** _NAME_EXPONENT
     is_by_chance = (
-        row["source_type"] in _DOCUMENTS and query.kind in _SENTENCES and not contains_file_name(path, query.terms)
+        row["source_type"] in _DOCUMENTS and query.intent in _SENTENCES and not contains_file_name(path, query.terms)
     )
     return _CHANCE_FACTOR * named if is_by_chance else named
 
 
 def _is_unasked_test(query: Query, row: Mapping[str, Any]) -> bool:
-    return row["source_type"] == "test" and not _TESTS.intersection(query.terms)
+    return bool(row["source_type"] == "test" not in query.wanted)
 
 
 def _penalty_reductions(
@@ -158,6 +158,8 @@ def _penalty_reductions(
 
     Some facts are stated only in a test.
     """
+    if not weights.alone:
+        return {}
     penalized = {
         chunk_id: wording.in_chunk(row)
         for chunk_id, row in rows.items()

@@ -25,7 +25,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import change_notes, original_texts, with_locations
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
-from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
+from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Intent, Mode
 from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
 from docindex_dagster.search.similar import similar
@@ -41,7 +41,7 @@ _TOKENS_PER_HIT = 100  # a larger budget considers more hits
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A search request. `rerank` overrides the reranker in the settings."""
+    """A search request. `rerank` overrides the reranker in the settings; without `intent`, the query's form decides."""
 
     query: str
     mode: Mode = Mode.HYBRID
@@ -49,6 +49,7 @@ class Request:
     top_k: int = 10
     filters: Filters = field(default_factory=Filters)
     rerank: str | None = None
+    intent: Intent | None = None
 
 
 def hits_of(
@@ -78,6 +79,7 @@ def hits_of(
         pool=settings.search.candidates,
         weights=weights,
         reranker=_reranker(settings.rerank, request.rerank, warn),
+        intent=request.intent,
         former=partial(_previous_embedder, settings.embedding),
         warn=notes.append,
     )

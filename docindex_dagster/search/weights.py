@@ -40,9 +40,25 @@ class Weights:
     heading: float = 0.5  # boost for a section whose heading equals the query; 0
     file: float = 0.2  # as a fraction of the best score, for the best chunk of the file with the highest total score; 0
     repeat: float = 0.9  # factor for each additional chunk of a file; 1
+    # The views of a report, see `search/locate.py`: only their ratios matter. 0
+    title: float = 2.0
+    words: float = 1.0
+    names: float = 1.5
+    path_words: float = 1.0
+    identifiers: float = 1.0
+    prose: float = 1.5  # the vector of title and prose
+    mention: float = 1.0
+    history: float = 1.0
 
 
 WEIGHTS = Weights()
+
+
+def for_reports(weights: Weights) -> Weights:
+    """Return the weights for a report, which has the words of many names by chance, and wants code that will change."""
+    return replace(weights, path=0.0, alone=0.0, heading=0.0, file=0.0, test=0.5, stray=0.6, fitting=0.6)
+
+
 # A context may contain many chunks of one file, and tests show how code is used:
 # `python -m benchmarks.questions`.
 WEIGHTS_OF_CONTEXT = replace(WEIGHTS, repeat=1.0, test=0.7)

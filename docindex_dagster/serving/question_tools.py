@@ -40,7 +40,7 @@ from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.lookup import find_chunks, node_name
 from docindex_dagster.search.matches import Match, excerpt_around
-from docindex_dagster.search.model import Granularity, Hit, Mode, Scored
+from docindex_dagster.search.model import Granularity, Hit, Intent, Mode, Scored
 from docindex_dagster.search.scope import key_of
 from docindex_dagster.search.service import Request, context_of, hits_of, matches_of
 from docindex_dagster.serving import arguments
@@ -199,7 +199,8 @@ def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, 
     end = start + top_k
     asked = SearchRequest(**given)
     mode, granularity = Mode(asked.mode), Granularity(asked.granularity)
-    request = Request(asked.query, mode, granularity, end + 1, within.narrowed(asked))
+    intent = Intent(asked.intent) if asked.intent else None
+    request = Request(asked.query, mode, granularity, end + 1, within.narrowed(asked), intent=intent)
     if asked.is_listing:
         return _matches(within, request, start, max_tokens)
     hits = hits_of(within.settings, within.reader, request)

@@ -238,6 +238,12 @@ class Parts:
         is_exact = matrix.fits_in_memory(sum(len(part.rows) for part, _ in self.held), len(query))
         return matrix.nearest(query, self.chosen(key, choose), limit, is_exact=is_exact)
 
+    def values(self, chunk_ids: Sequence[str], names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+        """Return the values of columns in chunks, by id."""
+        wanted = pa.array(chunk_ids, pa.string())
+        found = [(part, live_rows(np.flatnonzero(pc.is_in(part.ids, wanted)), live)) for part, live in self.held]
+        return {row[0]: row[1:] for part, rows in found for row in part.values(("chunk_id", *names), rows)}
+
     def vectors(self, chunk_ids: Sequence[str]) -> NDArray[np.float32]:
         """Return the unit vectors of chunks, unordered: float32, (found, dimension)."""
         wanted = pa.array(chunk_ids, pa.string())

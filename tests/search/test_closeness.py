@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.search import relevance as asking
-from docindex_dagster.search.query import Kind, Query, Wording
+from docindex_dagster.search.model import Intent
+from docindex_dagster.search.query import Query, Wording
 from docindex_dagster.search.weights import Closeness
 from docindex_dagster.stores.analysis import stems
 
@@ -31,7 +32,7 @@ def wording_of(words: tuple[str, ...], rarities: list[float]) -> Wording:
     cosine=st.none() | st.floats(-1, 1),
 )
 def test_the_words_that_decide_say_what_all_words_say(words, there, rarities, closeness, cosine):
-    query, wording = Query(Kind.TEXT, words), wording_of(words, rarities)
+    query, wording = Query(Intent.TOPIC, words), wording_of(words, rarities)
     lost = [word for word in words if word not in there]
     share = min(1.0, sum(wording.shares[stem] for stem in {*stems(lost)})) if words else 1.0
 
@@ -53,7 +54,7 @@ def test_of_a_long_query_few_words_are_looked_for(monkeypatch):
     monkeypatch.setattr(asking, "_which_occur", are_there)
 
     doubt = asking.explain_weakness(
-        POOL, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6)
+        POOL, Query(Intent.TOPIC, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6)
     )
 
     assert doubt == ""

@@ -6,43 +6,54 @@ from hypothesis import strategies as st
 
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.query import Kind, understand
+from docindex_dagster.search.model import Intent
+from docindex_dagster.search.query import understand
 from docindex_dagster.stores.reader import open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("text", "intent"),
     [
-        ("parse_date", Kind.SYMBOL),
-        ("HTTPAdapter", Kind.SYMBOL),
-        ("std::vector::push_back", Kind.SYMBOL),
-        ("Session.send()", Kind.SYMBOL),
-        ("empty?", Kind.SYMBOL),
-        ("src/http/client.py", Kind.PATH),
-        ("client.py:12", Kind.PATH),
-        ("C:\\code\\main.c", Kind.PATH),
-        ("Table.send", Kind.SYMBOL),
-        ("cart.add", Kind.SYMBOL),
-        ("router.get", Kind.SYMBOL),
-        ("std.mem.eql", Kind.SYMBOL),
-        ("Vec.push", Kind.SYMBOL),
-        ("setup.cfg", Kind.PATH),
-        ("main.rs:12:3", Kind.PATH),
-        ("App.vue", Kind.PATH),
-        ("Cargo.toml", Kind.PATH),
-        ("TypeError: unsupported operand type(s)", Kind.ERROR),
-        ("error[E0308]: mismatched types", Kind.ERROR),
-        ("how to install it behind a proxy", Kind.QUESTION),
-        ("What formats can be read", Kind.QUESTION),
-        ("can I run it without a network", Kind.QUESTION),
-        ("how routes are registered", Kind.TEXT),
-        ("request body parsing", Kind.TEXT),
-        ("名前 を 探す", Kind.TEXT),
+        ("parse_date", Intent.NAME),
+        ("HTTPAdapter", Intent.NAME),
+        ("std::vector::push_back", Intent.NAME),
+        ("Session.send()", Intent.NAME),
+        ("empty?", Intent.NAME),
+        ("src/http/client.py", Intent.NAME),
+        ("client.py:12", Intent.NAME),
+        ("C:\\code\\main.c", Intent.NAME),
+        ("Table.send", Intent.NAME),
+        ("cart.add", Intent.NAME),
+        ("router.get", Intent.NAME),
+        ("std.mem.eql", Intent.NAME),
+        ("Vec.push", Intent.NAME),
+        ("setup.cfg", Intent.NAME),
+        ("main.rs:12:3", Intent.NAME),
+        ("App.vue", Intent.NAME),
+        ("Cargo.toml", Intent.NAME),
+        ("TypeError: unsupported operand type(s)", Intent.ERROR),
+        ("error[E0308]: mismatched types", Intent.ERROR),
+        ("how to install it behind a proxy", Intent.EXPLAIN),
+        ("What formats can be read", Intent.EXPLAIN),
+        ("can I run it without a network", Intent.EXPLAIN),
+        ("how routes are registered", Intent.TOPIC),
+        ("request body parsing", Intent.TOPIC),
+        ("名前 を 探す", Intent.TOPIC),
+        ("an example of a custom adapter", Intent.EXAMPLE),
+        ("usages of parse_date", Intent.EXAMPLE),
+        ("The pump stops\n\nIt stops when the valve closes.", Intent.CHANGE),
+        ("The pump stops\n\n", Intent.TOPIC),
     ],
 )
-def test_the_kind_follows_from_the_form(text, kind):
-    assert understand(text).kind is kind
+def test_the_intent_follows_from_the_form(text, intent):
+    assert understand(text).intent is intent
+
+
+@pytest.mark.parametrize("intent", Intent)
+def test_a_given_intent_replaces_it(intent):
+    assert understand("parse_date", intent=intent).intent is intent
+    assert understand("how to parse a date", intent=intent).intent is intent
 
 
 @pytest.mark.parametrize(
@@ -66,12 +77,12 @@ def test_any_text_is_understood_and_no_term_comes_twice(text):
     query = understand(text)
 
     assert len(set(query.terms)) == len(query.terms)
-    assert (query.name is not None) == (query.kind is Kind.SYMBOL)
+    assert query.name is None or query.intent is Intent.NAME
 
 
 def test_what_ends_as_indexed_files_do_is_a_path():
-    assert understand("table.send").kind is Kind.SYMBOL
-    assert understand("table.send", {"send"}.__contains__).kind is Kind.PATH
+    assert understand("table.send").name == "send"
+    assert understand("table.send", {"send"}.__contains__).name is None
 
 
 @pytest.mark.parametrize(("path", "reason"), [("lib/table.py", "definition"), ("lib/pump.send", "path")])
