@@ -1,0 +1,58 @@
+"""Files outside a checkout: docindex does not tell whether they exist, even if a link or git's config names them."""
+
+import pytest
+
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.serving.jobs.model import JobRequest, check
+from docindex_dagster.sources import registry
+from tests.serving.http.conftest import serving
+
+NAMES = ("private.md", "missing.md")
+
+
+@pytest.fixture(params=["library", "git"])
+def linked(hostile, git, request, monkeypatch):
+    """Index a source with links to a folder of the user, and to two files in it, of which only the first exists."""
+    for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, hostile.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    git(hostile.root, "init")
+    (hostile.root / "dagster.yaml").unlink()
+    (hostile.root / "docindex.toml").write_text(f'[[source]]\nkind = "{request.param}"\npath = "."\nname = "own"\n')
+    (hostile.root / "notes").symlink_to(hostile.private.parent)
+    for name in NAMES:
+        (hostile.root / name).symlink_to(hostile.private.with_name(name))
+    for name, folder in zip(NAMES, ("notes", "missing"), strict=True):
+        (hostile.root / f"back-{name}").symlink_to(hostile.user / folder / "../../checkout/guide.md")
+    assert hostile.run("index").returncode == 0
+    return hostile
+
+
+@pytest.mark.parametrize("form", ["{}", "notes/{}", "back-{}"])
+def test_no_command_tells_whether_the_target_of_a_link_exists(linked, form):
+    project = ("--project", str(linked.root))
+    for words in (("why",), ("index",), ("index", "--full"), ("search", "pump", "--path")):
+        for place in (linked.root, linked.root.parent):
+            ended = [linked.run(*project, *words, form.format(name), cwd=place) for name in NAMES]
+            there, not_there = ((done.returncode, done.stdout + done.stderr) for done in ended)
+            assert (there[0], there[1].replace(*NAMES)) == not_there, words
+
+
+@pytest.mark.parametrize("form", ["{}", "notes/{}", "notes/{}:1"])
+def test_no_server_tells_whether_the_target_of_a_link_exists(linked, form):
+    settings = load_settings(linked.root)
+    [key] = registry.sources(settings)
+    paths = [form.format(name) for name in NAMES]
+
+    with serving(linked.root) as client:
+        explained = [client.get("/api/v1/why", params={"source": key, "path": path}) for path in paths]
+    refused = []
+    for path in paths:
+        with pytest.raises(SourceError) as caught:
+            check(settings, JobRequest("index", key, paths=(path,)))
+        refused.append(str(caught.value))
+
+    assert explained[0].status_code == 200
+    for there, not_there in (explained[0].text, explained[1].text), refused:
+        assert there.replace(*NAMES) == not_there
