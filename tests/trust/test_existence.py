@@ -1,5 +1,7 @@
 """Files outside a checkout: docindex does not tell whether they exist, even if a link or git's config names them."""
 
+import os
+
 import pytest
 
 from docindex_dagster.core.errors import SourceError
@@ -56,3 +58,19 @@ def test_no_server_tells_whether_the_target_of_a_link_exists(linked, form):
     assert explained[0].status_code == 200
     for there, not_there in (explained[0].text, explained[1].text), refused:
         assert there.replace(*NAMES) == not_there
+
+
+@pytest.mark.parametrize("words", [("graph", "import"), ("evaluate",), ("evaluate", "--compare")])
+def test_a_file_to_read_is_neither_a_fifo_nor_behind_a_link_out_of_the_checkout(own, words):
+    suffix = {"import": ".scip", "evaluate": ".csv", "--compare": ".toml"}[words[-1]]
+    os.mkfifo(own.root / f"fifo{suffix}")
+    (own.root / f"link{suffix}").symlink_to(own.private)
+    (own.root / f"broken{suffix}").symlink_to(own.private.with_name("missing.md"))
+
+    waited = own.start(*words, f"fifo{suffix}")
+    followed = [own.run(*words, f"{name}{suffix}") for name in ("link", "broken")]
+
+    assert waited.returncode == 1
+    for done in followed:
+        assert done.returncode == 1
+        assert "redirects it" in " ".join(done.stderr.split())
