@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.serving.jobs.model import JobRequest, check
@@ -74,3 +75,36 @@ def test_a_file_to_read_is_neither_a_fifo_nor_behind_a_link_out_of_the_checkout(
     for done in followed:
         assert done.returncode == 1
         assert "redirects it" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "[include]\n\tpath = {}\n",
+        '[core]\n\tbare = false\n[INCLUDEif "gitdir:/"]path={}\n',
+        "[include]\n\tpath = ../settings\n",
+    ],
+)
+def test_no_config_elsewhere_is_read_for_a_repository(own, git, config):
+    git(own.root, "init")
+    (own.root / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "."\nname = "own"\n')
+    (own.root / "settings").write_text(f"[include]\n\tpath = ~/notes/{own.private.name}\n")
+    with (own.root / ".git/config").open("a") as opened:
+        opened.write(config.format(own.private))
+    git_folders._scans.clear()
+
+    done = own.run("why", "guide.md")
+
+    said = " ".join(done.stderr.split())
+    assert f"ignores: source . (reads {own.private})" in said
+    assert "bad config" not in said
+
+
+def test_a_config_in_the_checkout_may_be_included(own, git):
+    git(own.root, "init")
+    (own.root / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "."\nname = "own"\n')
+    (own.root / "settings").write_text("[alias]\n\tst = status\n")
+    git(own.root, "config", "include.path", "../settings")
+    git_folders._scans.clear()
+
+    assert "guide.md will be indexed" in own.run("why", "guide.md").stdout
