@@ -7,6 +7,7 @@ import pytest
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.runner.watching.folders import folders_of
 from docindex_dagster.serving.jobs.model import JobRequest, check
 from docindex_dagster.sources import registry
 from tests.serving.http.conftest import serving
@@ -108,3 +109,36 @@ def test_a_config_in_the_checkout_may_be_included(own, git):
     git_folders._scans.clear()
 
     assert "guide.md will be indexed" in own.run("why", "guide.md").stdout
+
+
+def test_no_repository_of_another_folder_is_watched_or_told_about(own, git):
+    git(own.user, "init", "private")
+    (own.root / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "."\nname = "own"\n')
+    said = []
+    for name in ("private", "missing"):
+        (own.root / ".git").write_text(f"gitdir: {own.user / name}/.git\n")
+        [source] = registry.sources(load_settings(own.root)).values()
+        watched = folders_of(source, own.home)
+        assert not any(folder.startswith(str(own.user)) for folder in watched)
+        said.append(own.run("index").stderr.replace(str(own.user / name), "FOLDER"))
+
+    assert said[0] == said[1]
+
+
+def test_no_history_of_another_repository_is_asked_about(own, git):
+    """Between a run and the evaluation, an archive is unpacked over the checkout."""
+    (own.root / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "."\nname = "own"\nversion = "1"\n')
+    for folder, subject in ((own.root, "Describe how pumps are primed"), (own.user, "Tell about marmot and basalt")):
+        git(folder, "init", "--initial-branch", "main")
+        (folder / "pump.py").write_text(f"# {subject}\ndef prime():\n    return 1\n")
+        git(folder, "add", "pump.py")
+        git(folder, "commit", "--message", subject)
+    assert own.run("index", "git/own").returncode == 0
+    asked = own.run("evaluate", "--json", "--source", "git/own").stdout
+    (own.root / ".git/commondir").write_text(f"{own.user}/.git\n")
+
+    done = own.run("evaluate", "--json", "--source", "git/own")
+
+    assert "pumps are primed" in asked
+    assert "marmot" not in done.stdout
+    assert "not the repository of this folder" in " ".join(done.stderr.split())
