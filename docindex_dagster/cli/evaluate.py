@@ -13,6 +13,7 @@ from docindex_dagster.core.safe_text import on_one_line
 from docindex_dagster.evaluation import COMMITS, QUESTIONS
 from docindex_dagster.render import console
 from docindex_dagster.search.model import RETRIEVING, Mode
+from docindex_dagster.sources.paths import check_redirection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,6 +83,8 @@ def evaluate(
 
     if mode not in RETRIEVING:
         raise typer.BadParameter(f"must be one of {', '.join(RETRIEVING)}", param_hint="--mode")
+    for named in filter(None, (file, compare)):
+        check_redirection(named)
     settings = load_project()
     first = Configuration(_reranked(settings, rerank), mode)
     second = None if compare is None else read_configuration(first, compare)

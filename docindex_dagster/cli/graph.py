@@ -39,6 +39,7 @@ from docindex_dagster.render.console import ResultLocation, display_path
 from docindex_dagster.search.freshness import file_resolver
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import check_redirection
 
 app = typer.Typer(help="Query the code graph: callers, impact, cycles, export.", no_args_is_help=True)
 
@@ -245,6 +246,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
     from docindex_dagster.graph.scip.format import read_index
     from docindex_dagster.graph.scip.importing import import_calls
 
+    check_redirection(file)
     source, layout = _resolve_source(settings, name), Layout(settings.home)
     opened = read_index(file)
     with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):

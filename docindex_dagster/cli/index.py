@@ -1,6 +1,7 @@
 """The `docindex index` command."""
 
 import os
+import stat
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -130,7 +131,10 @@ def _check_options(arguments: Sequence[str], *, full: bool, verify: bool) -> Non
 
 def _names_file(argument: str) -> bool:
     """Return whether an argument is the path of a file. It may be in no source yet, or deleted from one."""
-    return normal(argument).is_file() or _file(argument) is not None
+    try:
+        return _file(argument) is not None
+    except SourceError:
+        return True
 
 
 def _undeclare(settings: Settings, key: str) -> None:
@@ -274,8 +278,10 @@ def _file(argument: str) -> tuple[str, str] | None:
     file = normal(argument)
     settings = load_settings(by_url=False)
     found = registry.locate_path(settings, file)
-    if not file.is_file():
-        if found is None or os.path.lexists(file):
+    mode = found[0].mode(found[1]) if found and found[1] else None
+    is_file = file.is_file() if found is None else mode is not None and not stat.S_ISDIR(mode)
+    if not is_file:
+        if found is None or not found[1] or mode is not None:
             return None
         from docindex_dagster.serving.jobs.model import was_found
 

@@ -1,6 +1,7 @@
 """Git folders of a working tree: external references in them, tracked files, and a safe environment for git."""
 
 import os
+import re
 import stat
 import subprocess
 import time
@@ -38,6 +39,9 @@ _MAX_TEXT_BYTES = 1 << 16  # enough for a path
 _MAX_AGE_S = 10.0  # of a cached scan, which takes a few milliseconds for 10,000 branches
 _UNSCANNED = ("logs", "objects/pack")  # like loose objects: to use a symlink there, an attacker must know a hash
 _GIT_FOLDER_ENTRIES = ("HEAD", "objects")  # each git folder has at least one of them
+_MAX_CONFIG_BYTES = 16 << 20  # a branch takes a hundred bytes
+_INCLUDE = re.compile(rb"\[\s*include", re.IGNORECASE)
+_INCLUDE_KEYS = r"^include(if\..*)?\.path$"
 _scans: dict[Path, tuple[float, list[Path]]] = {}
 
 
@@ -108,24 +112,29 @@ def read_git_file(file: Path) -> str:
         SourceError: The file is longer than a path, all of which git would read, or contains a NUL byte, where git
             stops reading.
     """
+    text = _read(file, _MAX_TEXT_BYTES)
+    if b"\0" in text:
+        raise SourceError(f"invalid git file {file}: contains a NUL byte")
+    return os.fsdecode(text).rstrip("\r\n")  # git treats other whitespace as part of the path
+
+
+def _read(file: Path, most: int) -> bytes:
+    """Return the content of a file; empty if it is missing or not a regular file. Never blocks on a FIFO."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
-        return ""
+        return b""
     with os.fdopen(descriptor, "rb") as opened:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        # Git treats whitespace as part of the path.
-        text = opened.read(_MAX_TEXT_BYTES + 1)
-    if len(text) > _MAX_TEXT_BYTES:
-        raise SourceError(f"invalid git file {file}: longer than a path")
-    if b"\0" in text:
-        raise SourceError(f"invalid git file {file}: contains a NUL byte")
-    return os.fsdecode(text).rstrip("\r\n")
+            return b""
+        data = opened.read(most + 1)
+    if len(data) > most:
+        raise SourceError(f"invalid git file {file}: longer than {most:,} bytes")
+    return data
 
 
 def external_references(root: Path) -> list[Path]:
-    """List the external references of a repository: symlinks in its git folders, and alternate object stores.
+    """List the external references of a repository: symlinks in its git folders, alternates, and included configs.
 
     Git creates no symlinks there, and one that points inside may lead to a folder with more of them. The git folders
     may be outside `root`, where an attacker may also have prepared them. `root` may be a bare repository.
@@ -155,7 +164,56 @@ def _external_references(root: Path) -> Iterator[Path]:
             continue
         if os.path.lexists(alternates := top / "objects" / "info" / "alternates"):
             yield alternates
+        yield from _includes(root, top)
         yield from _symlinks_in(top)
+
+
+def _includes(root: Path, top: Path) -> Iterator[Path]:
+    """Yield the files outside a repository that the configs of one of its git folders include.
+
+    Git reads them, and names one that is no config in an error. A config that git cannot parse counts as well.
+    """
+    within = (root.resolve(), top)
+    configs = [top / "config", top / "config.worktree"]
+    seen: set[Path] = set()
+    while configs:
+        config = configs.pop()
+        if config in seen or not _INCLUDE.search(_read(config, _MAX_CONFIG_BYTES)):
+            continue
+        seen.add(config)
+        included = _included(config)
+        if included is None:
+            yield config
+            continue
+        for file in included:
+            if any(file.is_relative_to(folder) for folder in within):
+                configs.append(file)
+            else:
+                yield file
+
+
+def _included(config: Path) -> list[Path] | None:
+    """Return the files that a config includes under any condition, resolved; None if git cannot parse it."""
+    command = ("git", "config", "--file", str(config), "--no-includes", "--null", "--get-regexp", _INCLUDE_KEYS)
+    try:
+        found = subprocess.run(
+            command,
+            cwd="/",
+            env=environment("/") | SETTINGS,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    values = (os.fsdecode(record.partition(b"\n")[2]) for record in found.stdout.split(b"\0")[:-1])
+    # Git replaces prefixes such as `%(prefix)/` and `:(optional)`, so such a path may lead anywhere.
+    return [real_path((Path("/") if value[:1] in {"%", ":"} else config.parent) / _expanded(value)) for value in values]
+
+
+def _expanded(path: str) -> str:
+    return os.path.expanduser(path)  # noqa: PTH111 leaves paths alone that it cannot expand
 
 
 def _symlinks_in(top: Path) -> Iterator[Path]:

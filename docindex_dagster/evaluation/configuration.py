@@ -35,13 +35,14 @@ from docindex_dagster.core.settings import Settings, is_inside, own_home
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.model import RETRIEVING, Mode
 from docindex_dagster.search.weights import WEIGHTS, Weights
+from docindex_dagster.sources.paths import read_regular
 
 _SECTIONS = ("search", "rerank", "embedding")
 _KEYS = ("mode", "home", *_SECTIONS, "weights")
 _SECRET = "api_key"  # noqa: S105 the name of a key, not a secret
 _RECIPIENT = {"provider", "url", "base_url"}  # settings that determine who receives the key
 _MAX_WEIGHT = 1e6
-_MAX_CHARACTERS = 1 << 20
+_MAX_BYTES = 1 << 20
 
 _Section = TypeVar("_Section", bound=BaseModel)
 
@@ -65,11 +66,10 @@ def read_configuration(base: Configuration, file: Path) -> Configuration:
         OwnershipError: Its home belongs to another user, or other users can write to it.
     """
     try:
-        with file.open(encoding="utf-8") as opened:
-            text = opened.read(_MAX_CHARACTERS + 1)
-        if len(text) > _MAX_CHARACTERS:
-            raise SettingsError(f"{file} is too large: the limit is {_MAX_CHARACTERS:,} characters")
-        values = tomllib.loads(text)
+        data = read_regular(file, _MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise SettingsError(f"{file} is too large: the limit is {_MAX_BYTES:,} bytes")
+        values = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file}: invalid TOML: {error}") from error
     _check_names(file, "", values, _KEYS)

@@ -267,6 +267,7 @@ def indexed_commit(source: Source, revision: str | None) -> str | None:
     """
     root = os.fsencode(source.path)
     name = revision if revision is not None and _COMMIT.fullmatch(revision) else "HEAD"
+    git.safe_options(root)  # raises if `.git` belongs to another folder, perhaps only since the index was built
     found = git.attempt(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     return None if found is None else found.decode("ascii").strip()
 

@@ -1,6 +1,5 @@
 """Why: whether a file is indexed, and if not, which rule excludes it."""
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -100,17 +99,15 @@ def _resolve_path(settings: Settings, text: str) -> tuple[Source, str]:
             return declared[key], name
     if around := registry.locate_path(settings, Path(text)):
         return around
-    what = (
-        f"{text} is not in any source" if os.path.lexists(text) else f"{text} not found, neither here nor in a source"
-    )
-    raise SourceError(f"{what}; `docindex source list` lists the sources")
+    # Whether the path exists is not told: a symlink of a checkout may lead it anywhere.
+    raise SourceError(f"{text} is not in any source; `docindex source list` lists the sources")
 
 
 def _sources_with(declared: Mapping[str, Source], reader: Reader | None, reading: Reference) -> dict[str, str]:
     """Return the sources that have a path, on disk or in the index, with its name; branches only if no other has it."""
     keys = [key for key in declared if reading.source in {None, key}]
     is_inside = bool(reading.path) and not reading.path.startswith(("/", ".."))
-    found = {key: reading.path for key in keys if is_inside and os.path.lexists(declared[key].file(reading.path))}
+    found = {key: reading.path for key in keys if is_inside and declared[key].mode(reading.path) is not None}
     with suppress(StoreError, QueryError):
         rows = look_up(reader, [reading], keys)[1] if reader and keys else []
         found |= {row["source"]: row["path"] for row in rows if not row["path"].startswith(COMMIT_PATH)}

@@ -269,7 +269,7 @@ def readings_of(settings: Settings, text: str, sources: Iterable[str] = ()) -> l
         location = None if reading.source or not reading.path else registry.locate_path(settings, Path(reading.path))
         if location:
             source, name = location
-            readings = found if os.path.lexists(reading.path) else absent
+            readings = found if not name or source.mode(name) is not None else absent
             readings.append(replace(reading, path=name or ".", source=source.key))
         found.append(replace(reading, path=_as_name(reading.path)))
     return [*dict.fromkeys((*found, *absent))]

@@ -67,14 +67,14 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
     fixed = given[: match.start()] if match else given
     base = Path(fixed if match is None else fixed.rpartition("/")[0] or "/" * given.startswith("/"))
     is_explicit = given.startswith(("/", "./", "../"))
-    if not is_explicit and (match or not os.path.lexists(base)):
+    if not is_explicit and match:
         return None, given
     found = registry.locate_path(settings, base)
     if found is None and base.is_absolute():
         raise QueryError(f"{given} is not in any source. `docindex source list` shows all sources")
-    if found is None or not os.path.lexists(base):
+    source, name = found or (None, "")
+    if source is None or (name and source.mode(name) is None):
         return None, given
-    source, name = found
     rest = given.removeprefix(fixed.rpartition("/")[0]).removeprefix("/") if match else ""
     glob = "/".join(filter(None, (escape_glob(name), rest)))
     return source.key, f"/{glob}" if glob else None

@@ -280,7 +280,11 @@ def safe_options(root: bytes) -> tuple[bytes, ...]:
     own: dict[bytes, bytes] = {}
     users: dict[bytes, bytes] = {}
     misleads_lfs = False
-    fields = run(root, "config", "--show-scope", "--null", "--list").split(b"\0")
+    try:
+        fields = run(root, "config", "--show-scope", "--null", "--list").split(b"\0")
+    except NotARepositoryRootError:
+        _check_git_folder(os.fsdecode(root), "")  # the same error, whether or not `.git` points to a repository
+        raise
     for scope, setting in zip(fields[0::2], fields[1::2], strict=False):
         key, _, value = setting.partition(b"\n")
         if scope in _REPOSITORY_SCOPES:

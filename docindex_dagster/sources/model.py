@@ -1,6 +1,7 @@
 """Configured sources and the remotes that they follow."""
 
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -8,7 +9,7 @@ from typing import Literal
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources.classify import classify_name, is_converted
-from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.paths import Root, name_to_path
 
 _CONVERTED_FACTOR = 32  # the size limit of converted files, as a multiple of the limit for text files
 
@@ -62,6 +63,18 @@ class Source:
         """Return the path on disk of the file that tables call `name`."""
         return self.path / os.fsdecode(name_to_path(name))
 
+    def mode(self, name: str) -> int | None:
+        """Return the file mode of the path that tables call `name`; None if it does not exist.
+
+        For a path through a symlink, it is the mode of the symlink, so it does not tell what is behind it.
+        """
+        path = name_to_path(name)
+        try:
+            with Root(os.fsencode(self.folder())) as root:
+                return _mode(root, path)
+        except (OSError, SourceError):
+            return None
+
     def folder(self) -> Path:
         """Return the folder with symlinks resolved. Files below it are opened without following symlinks.
 
@@ -75,6 +88,15 @@ class Source:
     def max_bytes_of(self, path: bytes) -> int:
         """Return the size limit of the file at a path relative to the source; higher for files converted to text."""
         return self.max_file_bytes * (_CONVERTED_FACTOR if is_converted(classify_name(path)) else 1)
+
+
+def _mode(root: Root, path: bytes) -> int:
+    parts = path.split(b"/")
+    for end in range(1, len(parts)):
+        mode = root.lstat(b"/".join(parts[:end])).st_mode
+        if stat.S_ISLNK(mode):
+            return mode
+    return root.lstat(path).st_mode
 
 
 def _folder(path: Path, expected: Path | None) -> Path:

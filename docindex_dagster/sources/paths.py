@@ -134,6 +134,15 @@ class Root:
         folder, name = self._parent(path)
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
+    def readlink(self, path: bytes) -> bytes:
+        """Return the target of the symlink at a path, as written in it.
+
+        Raises:
+            OSError: There is no symlink, or a folder in the path is one.
+        """
+        folder, name = self._parent(path)
+        return os.readlink(name, dir_fd=folder)
+
     def may_read(self, path: bytes) -> bool:
         """Return whether this process may read the regular file at a path."""
         folder, name = self._parent(path)

@@ -20,6 +20,7 @@ _SPECIAL = {
     stat.S_IFBLK: "block device",
 }
 _READABLE_BY_ALL = 0o444
+_MAX_LINKS = 40  # followed for one path, as by Linux
 
 
 class Entry(NamedTuple):
@@ -65,23 +66,47 @@ def _state_reason(rules: PathRules, root: Root, path: bytes, mode: int) -> str |
             return None
         return error_reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     if stat.S_ISLNK(mode):
-        return f"symlink: {_target(rules.root, path)}"
+        return f"symlink: {_target(root, rules.root, path)}"
     return f"special-file: {_SPECIAL.get(stat.S_IFMT(mode), 'unknown')}"
 
 
-def _target(root: bytes, path: bytes) -> str:
-    """Describe the target of a symlink without naming anything outside the source."""
-    link = join(os.path.realpath(root), path)
-    inside = join(os.path.realpath(root), b"")
-    try:
-        target = os.path.realpath(link, strict=True)
-    except OSError as error:
-        return "cycle" if error.errno == errno.ELOOP else "broken"
-    if link.startswith(join(target, b"")):
-        return "cycle (points to a parent folder)"
-    if not target.startswith(inside):
-        return "points outside the source"
-    return f"to {path_to_name(target.removeprefix(inside))}"
+def _target(root: Root, top: bytes, path: bytes) -> str:
+    """Describe the target of a symlink. Nothing outside the source is looked up, not even whether it exists.
+
+    Args:
+        root: The root of the source.
+        top: Its absolute path.
+        path: The path of the symlink in it.
+    """
+    inside, target = join(top, b""), path
+    for _ in range(_MAX_LINKS):
+        try:
+            followed = _follow(root, target)
+        except OSError:
+            return "broken"
+        if followed is None:
+            return f"to {path_to_name(target)}"
+        real = os.path.normpath(os.path.join(top, followed))  # noqa: PTH118 bytes
+        if join(top, path).startswith(join(real, b"")):
+            return "cycle (points to a parent folder)"
+        if not real.startswith(inside):
+            return "points outside the source"
+        target = real.removeprefix(inside)
+    return "cycle"
+
+
+def _follow(root: Root, path: bytes) -> bytes | None:
+    """Replace the first symlink in a path by its target; return None if there is none.
+
+    Raises:
+        OSError: The path does not exist.
+    """
+    parts = path.split(b"/")
+    for end in range(1, len(parts) + 1):
+        link = b"/".join(parts[:end])
+        if stat.S_ISLNK(root.lstat(link).st_mode):
+            return os.path.join(*parts[: end - 1], root.readlink(link), *parts[end:])  # noqa: PTH118 bytes
+    return None
 
 
 def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:

@@ -78,7 +78,7 @@ def test_why_takes_a_path_below_the_one_source_that_has_it(run):
     several = run("why", "guide.md")
     assert several.code == 1
     assert "guide.md is ambiguous, since library/manual and library/other have it: use " in several.err
-    assert "build/output.js not found, neither here nor in a source" in run("why", "build/output.js").err
+    assert "build/output.js is not in any source" in run("why", "build/output.js").err
 
 
 def test_show_names_the_last_line_that_there_is(run_indexed):

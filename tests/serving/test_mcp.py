@@ -192,7 +192,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("show", {"reference": "\0"}, "no indexed chunk is named"),
         ("show", {"reference": "x" * 9000}, "x"),
         ("why", {"path": "/etc/passwd"}, "is not in any source"),
-        ("why", {"path": "../../nowhere"}, "../../nowhere not found, neither here"),
+        ("why", {"path": "../../nowhere"}, "../../nowhere is not in any source"),
         ("why", {"path": "\0"}, "it contains a NUL"),
         ("nothing", {}, "tool 'nothing' not found; available tools: search, "),
     ],

@@ -18,6 +18,7 @@ from tests.cli.conftest import exit_code
 from tests.loopback import Handler
 
 PRIVATE = "The combination of the safe is marmot-4711-basalt."
+RC = "# mine\n"
 LONGEST_S = 90
 
 
@@ -124,6 +125,17 @@ def hostile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Hosti
         (root / "docindex.toml").write_text(settings_of(found))
         (root / "dagster.yaml").write_text(instance_of(found))
         yield found
+
+
+@pytest.fixture
+def own(hostile):
+    """Index the checkout with settings that ask for nothing. The user has a `.bashrc`."""
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
+    (hostile.root / "dagster.yaml").unlink()
+    (hostile.root / "pump.py").write_text("def prime():\n    return fill()\n\n\ndef fill():\n    return 1\n")
+    assert hostile.run("index").returncode == 0
+    (hostile.user / ".bashrc").write_text(RC)
+    return hostile
 
 
 def settings_of(hostile: Hostile) -> str:

@@ -29,22 +29,10 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.discovery import list_entries
 from docindex_dagster.sources.explanation import why
-from tests.trust.conftest import PRIVATE
+from tests.trust.conftest import PRIVATE, RC
 
-RC = "# mine\n"
 SIZE_OF_NO_OTHER = 5432
 SENT = ask.SentFeedback(verdict="good", question="How is it primed?", answer="With water.")
-
-
-@pytest.fixture
-def own(hostile):
-    """Index the checkout with settings that ask for nothing. The user has a `.bashrc`."""
-    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
-    (hostile.root / "dagster.yaml").unlink()
-    (hostile.root / "pump.py").write_text("def prime():\n    return fill()\n\n\ndef fill():\n    return 1\n")
-    assert hostile.run("index").returncode == 0
-    (hostile.user / ".bashrc").write_text(RC)
-    return hostile
 
 
 @pytest.mark.parametrize("link", ["graph.mmd", "out/graph.mmd"])

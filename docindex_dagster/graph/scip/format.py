@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from docindex_dagster.core.errors import ScipError
+from docindex_dagster.sources.paths import read_regular
 
 # Type and name of each field, by message and number. Types with a capital letter are messages; `*` means repeated.
 _FIELDS: Mapping[str, Mapping[int, str]] = {
@@ -227,8 +228,7 @@ def read_index(file: Path) -> Index:
     from google.protobuf.message import DecodeError
 
     try:
-        with file.open("rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
+        data = read_regular(file, MOST_BYTES + 1)
     except OSError as error:
         raise ScipError(f"cannot read {file}: {error.strerror}") from error
     if len(data) > MOST_BYTES:

@@ -119,6 +119,11 @@ def _ignored_by_git(root: bytes) -> frozenset[bytes]:
 
 def _git_subfolders(root: Path) -> Iterator[str]:
     folder = real_path(git_folders.git_folder(root))
+    if not folder.is_relative_to(root.resolve()):
+        try:
+            git.safe_options(os.fsencode(root))  # raises if `.git` belongs to another folder
+        except SourceError:
+            return iter(())
     return (str(path) for name in _GIT_SUBFOLDERS if (path := folder / name).is_dir())
 
 

@@ -109,7 +109,7 @@ def why(
     ]
     if not below:
         raise ProblemError("unknown-file", f"{path!r} is not a path inside the folder of {source}")
-    there = (name for name in below if os.path.lexists(declared.file(name)))
+    there = (name for name in below if declared.mode(name) is not None)
     return explain_file(project.settings, declared, next(there, below[0]))
 
 

@@ -177,12 +177,11 @@ def _check_path(settings: Settings, source: Source, name: str) -> None:
     path = _path_of(name)
     if path is None:
         raise SourceError(f"{name!r} is not the path of a file in {source.key}, as written in its tables")
-    file = source.path / os.fsdecode(path)
-    if file.is_file():
-        explanation = why(source, file)
+    if source.mode(name) is not None:
+        explanation = why(source, source.path / os.fsdecode(path))
         if explanation.skipped_reason:
             raise SourceError(f"{source.key}: {explanation.sentence}")
-    elif os.path.lexists(file) or not was_found(settings, source, name):
+    elif not was_found(settings, source, name):
         raise SourceError(f"{source.key} has no file {name!r}")
 
 
