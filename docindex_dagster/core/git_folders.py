@@ -171,7 +171,7 @@ def _external_references(root: Path) -> Iterator[Path]:
 def _includes(root: Path, top: Path) -> Iterator[Path]:
     """Yield the files outside a repository that the configs of one of its git folders include.
 
-    Git reads them, and names one that is no config in an error. A config that git cannot parse counts as well.
+    Git reads them, and an error of git names an invalid one. A config that git cannot parse counts as well.
     """
     within = (root.resolve(), top)
     configs = [top / "config", top / "config.worktree"]

@@ -1,0 +1,1 @@
+"""Bug reports and the files that their fixes changed."""
