@@ -16,7 +16,7 @@ from docindex_dagster.sources.rules import PathRules, path_rules
 
 _MESSAGE_CHARS = 4000
 _TEXT_CHARS = 6000  # including the files
-_FILE_LINE = re.compile(r"^[AMDRT] (?:[^\n]+? => )?([^\n]+?)(?: \+\d+ -\d+)?(?:: [^\n]*)?$", re.MULTILINE)
+_FILE_LINE = re.compile(r"^[AMDRT] (?:[^\n]+? => )?([^\n]+?)(?: \+\d+ -\d+(?:: [^\n]*)?)?$", re.MULTILINE)
 
 
 def commit_texts(source: Source, commits: pa.Table) -> pa.Table:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks
+from docindex_dagster.chunking.commits import changed_files
 from docindex_dagster.chunking.embedding_text import embed_texts
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.chunking.table_rules import verify_chunks
@@ -115,6 +116,17 @@ def test_a_long_commit_is_cut_and_says_how_much_is_left_out(source, git):
     assert len(text) < 6100
     shown = sum(line.startswith("A long") for line in text.splitlines())
     assert text.splitlines()[-1] == f"… {150 - shown} more files"
+
+
+def test_the_changed_files_are_read_back_from_the_text(source, git):
+    (source.path / "pump.py").rename(source.path / "old pump.py")
+    (source.path / "tank: new.md").write_text("A tank\n")
+    (source.path / "logo.png").write_bytes(b"\x89PNG\0\1")
+    git(source.path, "add", "-A")
+    git(source.path, "commit", "-qm", "Rename the pump\n\nAnd more: it was old.")
+    row = next(row for row in messages(build(source, git).table) if "Rename" in row["text"])
+
+    assert sorted(changed_files(row["text"])) == ["logo.png", "old pump.py", "tank: new.md"]
 
 
 def test_a_commit_without_a_message_or_files_has_a_text(source, git):
