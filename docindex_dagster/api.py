@@ -274,6 +274,7 @@ class Index:
         *,
         budget: int = _CONTEXT_TOKENS,
         mode: Mode | ModeName = Mode.HYBRID,
+        intent: Intent | IntentName | None = None,
         rerank: str | None = None,
         **where: Unpack[Where],
     ) -> Context:
@@ -284,6 +285,7 @@ class Index:
             budget: The maximum number of tokens in `Context.markdown`, as docindex counts them; language models count
                 about as many.
             mode: As for `search`.
+            intent: As for `search`.
             rerank: As for `search`.
             **where: Filters, see `Where`.
 
@@ -301,7 +303,8 @@ class Index:
             >>> prompt = index.context("how are sessions signed", budget=2000).markdown
         """
         most = _check_range("budget", budget)
-        request = _request(ContextRequest, where, query=query, mode=mode, rerank=rerank, tokens=most)
+        values = {"mode": mode, "intent": intent, "rerank": rerank, "tokens": most}
+        request = _request(ContextRequest, where, query=query, **values)
         return self._query(lambda view: operations.context.context(view, request))
 
     def sources(self, *, look_s: float | None = _LOOK_S) -> "list[SourceStatus]":

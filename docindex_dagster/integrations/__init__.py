@@ -6,7 +6,7 @@ these modules. This file holds what they share: the search options and the metad
 
 from docindex_dagster.api import Where
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName
+from docindex_dagster.search.model import Granularity, GranularityName, Hit, Intent, IntentName, Mode, ModeName
 
 Metadata = dict[str, str | int | float | bool]
 
@@ -17,6 +17,7 @@ class Options(Where, total=False):
     top_k: int | None
     mode: Mode | ModeName
     granularity: Granularity | GranularityName
+    intent: Intent | IntentName | None
     rerank: str | None
 
 

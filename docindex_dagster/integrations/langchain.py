@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from docindex_dagster.api import Index, Names
 from docindex_dagster.core.installation import missing_extra_message
 from docindex_dagster.integrations import Options, metadata_of
-from docindex_dagster.search.model import Granularity, Mode, SourceType
+from docindex_dagster.search.model import Granularity, Intent, Mode, SourceType
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -35,6 +35,7 @@ class DocindexRetriever(BaseRetriever):
     top_k: int | None = Field(default=None, ge=1)
     mode: Mode = Mode.HYBRID
     granularity: Granularity = Granularity.CHUNK
+    intent: Intent | None = None
     sources: Names = ()
     all_sources: bool = False
     path: str | None = None

@@ -12,10 +12,9 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.graph.failures import sentence_unlinked
-from docindex_dagster.search import candidates, query_hints, relevance, snippets, text_scan
+from docindex_dagster.search import candidates, locate, query_hints, relevance, snippets, text_scan
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import hit_of, rows_of
-from docindex_dagster.search.locate import embedded_text, locate
 from docindex_dagster.search.lookup import meets_any
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Intent, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Query, Wording, understand
@@ -140,6 +139,16 @@ class _Retrieval:
     find: snippets.Finder
     doubt: str = ""
 
+    @classmethod
+    def of(
+        cls, pool: candidates.Pool, query: Query, found: Sequence[Scored], nearest: candidates.Ranking
+    ) -> "_Retrieval":
+        """Weigh the words of a query, and judge from them and the nearest vector whether the result is weak."""
+        wording = Wording.of(query, pool.reader)
+        closeness = closeness_of(pool.reader.generation.model)
+        doubt = relevance.explain_weakness(pool, query, wording, nearest[0][1] if nearest else None, closeness)
+        return cls(query, wording, found, snippets.of_words(frozenset(stems(query.terms))), doubt)
+
 
 def _has_ending(reader: Reader, ending: str) -> bool:
     return is_ending(ending) or meets_any(reader, Filters(path_glob=f"*.{ending}"))
@@ -173,16 +182,16 @@ class _Plan:
     @property
     def text(self) -> str:
         """The text to embed."""
-        return embedded_text(self.report) if self.report else self.choice.query
+        return locate.embedded_text(self.report) if self.report else self.choice.query
 
     def retrieve(self, pool: candidates.Pool, vector: Vectors | None, most: int, *, is_by_file: bool) -> _Retrieval:
         """Return up to `most` chunks."""
         if self.report:
+            wide = replace(pool, limit=max(pool.limit, locate.POOL))
+            rankings = locate.rank_views(wide, self.query, self.report, vector)
+            found = locate.locate(wide, self.report, rankings, self.weights, most, is_by_file=is_by_file)
             query = understand(self.query, intent=Intent.CHANGE)
-            within = replace(pool, limit=most)
-            found = locate(within, self.query, self.report, vector, self.weights, is_by_file=is_by_file)
-            find = snippets.of_words(frozenset(stems(query.terms)))
-            return _Retrieval(query, Wording.of(query, pool.reader), found, find)
+            return _Retrieval.of(pool, query, found, rankings.get("prose", []))
         if self.mode in RETRIEVING:
             return self._retrieve(pool, vector, most)
         return self._scan(pool)
@@ -213,10 +222,7 @@ class _Plan:
             fused = query_hints.boost_named_source(fused, named_rankings.values(), self.weights.source)[:most]
         if self.weights.graph and self.mode is not Mode.GRAPH:
             fused = candidates.boost_by_graph(pool.reader, fused, self.weights.graph)
-        wording = Wording.of(query, pool.reader)
-        cosine = rankings["vector"][0][1] if rankings.get("vector") else None
-        doubt = relevance.explain_weakness(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
-        return _Retrieval(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
+        return _Retrieval.of(pool, query, fused, rankings.get("vector", []))
 
 
 def _rankings(

@@ -33,7 +33,7 @@ from docindex_dagster.stores.analysis import stems, terms
 File = tuple[str, str]
 """A source and a path."""
 _MAX_TERMS = 150  # the most informative ones; more take longer without better results
-_POOL = 400  # chunks of each view
+POOL = 400  # chunks of each view
 _COMMITS = 40  # earlier commits whose files gain
 _MAX_NAMESAKES = 5  # a name that more files share mentions none of them
 _TEXT, _SYMBOLS, _PATH = {"body": 1.0}, {"symbols": 1.0}, {"path_terms": 1.0}
@@ -42,36 +42,57 @@ _OF_PATH, _OF_NAME, _OF_FILE_NAME, _OF_FRAME = 1.0, 0.5, 0.3, 0.5
 _FOLDER_FILES = frozenset({"__init__", "mod", "index", "lib"})
 
 
-@spanned("locate")
-def locate(
-    pool: Pool, text: str, report: Report, vector: Vectors | None, weights: Weights, *, is_by_file: bool
-) -> list[Scored]:
-    """Return up to `pool.limit` chunks, best first; the best one of each file has the score of the file: 0 to 1.
+def rank_views(pool: Pool, text: str, report: Report, vector: Vectors | None) -> dict[str, Ranking]:
+    """Return the ranking of chunks by each view that finds any.
 
     Args:
         pool: the candidates.
         text: the whole report.
         report: its parts.
-        vector: of its title and prose; None without a model.
+        vector: of its title and prose: float32, shape (dimension,); None without a model.
+    """
+    title, words = _weighted(pool, terms(report.title)), _weighted(pool, terms(text))
+    identifiers = dict.fromkeys((word.lower() for word in report.identifiers), 1.0)
+    rankings = {
+        "title": candidates.by_terms(pool, title, _TEXT),
+        "words": candidates.by_terms(pool, words, _TEXT),
+        "names": candidates.by_terms(pool, words, _SYMBOLS),
+        "path_words": candidates.by_terms(pool, words, _PATH),
+        "identifiers": candidates.by_terms(pool, identifiers, _TEXT),
+    }
+    if vector is not None:
+        rankings["prose"] = candidates.vector(pool, vector)
+    return {name: ranking for name, ranking in rankings.items() if ranking}
+
+
+@spanned("locate")
+def locate(
+    pool: Pool, report: Report, rankings: Mapping[str, Ranking], weights: Weights, most: int, *, is_by_file: bool
+) -> list[Scored]:
+    """Return chunks, best first; the best one of each file has the score of the file: 0 to 1.
+
+    Args:
+        pool: the candidates.
+        report: the parts of the report.
+        rankings: of `rank_views`, for the same pool.
         weights: of the views.
+        most: maximum number of chunks.
         is_by_file: whether to return only the best chunk of each file.
     """
-    wide = replace(pool, limit=max(pool.limit, _POOL))
-    listed = _files(wide)
-    values = {"mention": _mentioned(listed, report), "history": _changed_before(wide, report, listed)}
-    rankings = _rankings(wide, text, report, vector)
+    listed = _files(pool)
+    values = {"mention": _mentioned(listed, report), "history": _changed_before(pool, report, listed)}
     total = sum(getattr(weights, name) for name in (*rankings, *values)) or 1.0
     shares = {name: getattr(weights, name) / total for name in (*rankings, *values)}
     found = [chunk_id for ranking in rankings.values() for chunk_id, _ in ranking]
-    ids = [*dict.fromkeys([*found, *_first_chunks(wide, values)])]
+    ids = [*dict.fromkeys([*found, *_first_chunks(pool, values)])]
     if not ids:
         return []
     position = {chunk_id: at for at, chunk_id in enumerate(ids)}
-    views = [_View.of_chunks(name, ranking, position, shares[name], wide.limit) for name, ranking in rankings.items()]
+    views = [_View.of_chunks(name, ranking, position, shares[name], pool.limit) for name, ranking in rankings.items()]
     places = pool.reader.parts.values(ids, ("source", "path"))
     files = [(source, path) for source, path in (places[chunk_id] for chunk_id in ids)]
     views += [_View.of_files(name, of_name, files, shares[name]) for name, of_name in values.items()]
-    return _best(ids, files, views, pool.limit, is_by_file=is_by_file)
+    return _best(ids, files, views, most, is_by_file=is_by_file)
 
 
 def embedded_text(report: Report) -> str:
@@ -126,21 +147,6 @@ def _best(
         Scored.of(ids[at], [view.signal(at) for view in views if view.contributions[at]]).plus("file", float(gains[at]))
         for at in ranked.tolist()
     ]
-
-
-def _rankings(pool: Pool, text: str, report: Report, vector: Vectors | None) -> dict[str, Ranking]:
-    title, words = _weighted(pool, terms(report.title)), _weighted(pool, terms(text))
-    identifiers = dict.fromkeys((word.lower() for word in report.identifiers), 1.0)
-    rankings = {
-        "title": candidates.by_terms(pool, title, _TEXT),
-        "words": candidates.by_terms(pool, words, _TEXT),
-        "names": candidates.by_terms(pool, words, _SYMBOLS),
-        "path_words": candidates.by_terms(pool, words, _PATH),
-        "identifiers": candidates.by_terms(pool, identifiers, _TEXT),
-    }
-    if vector is not None:
-        rankings["prose"] = candidates.vector(pool, vector)
-    return {name: ranking for name, ranking in rankings.items() if ranking}
 
 
 def _weighted(pool: Pool, words: Iterable[str]) -> dict[str, float]:

@@ -221,7 +221,8 @@ def _matches(within: Within, request: Request, start: int, max_tokens: int) -> T
 
 def _read_context(within: Within, max_tokens: int, **given: Any) -> ToolResult:
     asked = ContextRequest(**given)
-    request = Request(asked.query, filters=within.narrowed(asked))
+    intent = Intent(asked.intent) if asked.intent else None
+    request = Request(asked.query, filters=within.narrowed(asked), intent=intent)
     context = context_of(within.settings, within.reader, request, int(max_tokens * _CONTEXT_SHARE))
     return ToolResult(_counts(context.passages), context=context)
 

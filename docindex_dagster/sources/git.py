@@ -323,7 +323,8 @@ def _check_git_folder(root: str, work_tree: str) -> None:
     if not is_own:
         raise SourceError(
             f"{root}/.git points to {folder}, which is not the repository of this folder; if this is intended, run "
-            f"{command('git', 'config', '--file', folder / 'config', 'core.worktree', real)}"
+            f"{command('git', 'config', '--file', folder / 'config', 'core.worktree', real)}; to ignore it, run "
+            "`docindex source add . --kind library` in that folder"
         )
     is_plain = not entry.is_symlink() and entry.is_dir() and not os.path.lexists(entry / "commondir")
     if is_plain and os.pathsep not in real:  # it would split the list of folders that git must not leave
