@@ -28,7 +28,7 @@ class Weights:
     source: float = 1.0  # boost for a chunk of the source that the query names; 0
     # Code-aware signals.
     definition: float = 0.5  # as a fraction of the best score, for a chunk that defines the requested symbol; 0
-    path: float = 0.3  # boost for a file if all words of its name are in the query; 0
+    path: float = 0.4  # boost for a file if all words of its name are in the query; 0
     test: float = 0.3  # factor for tests, unless the query asks for tests; 1
     alone: float = 2.0  # times the share of query words that occur in no code: reduces the penalty of tests and docs; 0
     # Factors for documents and settings. If the query does not ask for documentation, `stray` applies if no other best
