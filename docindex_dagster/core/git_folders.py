@@ -133,7 +133,7 @@ def _read(file: Path, most: int) -> bytes:
     return data
 
 
-def external_references(root: Path) -> list[Path]:
+def external_references(root: Path, max_age_s: float = _MAX_AGE_S) -> list[Path]:
     """List the external references of a repository: symlinks in its git folders, alternates, and included configs.
 
     Git creates no symlinks there, and one that points inside may lead to a folder with more of them. The git folders
@@ -144,7 +144,7 @@ def external_references(root: Path) -> list[Path]:
     """
     now = time.monotonic()
     scanned_at, found = _scans.get(root, (-_MAX_AGE_S, []))
-    if now - scanned_at >= _MAX_AGE_S:
+    if now - scanned_at >= max_age_s:
         found = list(_external_references(root))
         _scans[root] = (now, found)
     return found
@@ -162,10 +162,26 @@ def _external_references(root: Path) -> Iterator[Path]:
     for top in {root} if is_bare else {real_path(git_folder(root)), common_folder(root)}:
         if not any(os.path.lexists(top / name) for name in _GIT_FOLDER_ENTRIES):
             continue
-        if os.path.lexists(alternates := top / "objects" / "info" / "alternates"):
-            yield alternates
+        yield from _alternates(top / "objects", set())
         yield from _includes(root, top)
         yield from _symlinks_in(top)
+
+
+def _alternates(objects: Path, seen: set[Path]) -> Iterator[Path]:
+    """Yield the file that lists from where a folder of objects borrows, and what it lists, also indirectly.
+
+    So a decision to trust a repository covers these folders, not only the name of the file.
+    """
+    alternates = objects / "info" / "alternates"
+    if not os.path.lexists(alternates):
+        return
+    yield alternates
+    lines = _read(alternates, _MAX_TEXT_BYTES).splitlines()
+    for lender in (real_path(objects / os.fsdecode(line.replace(b"\0", b""))) for line in lines if line):
+        if lender not in seen:
+            seen.add(lender)
+            yield lender
+            yield from _alternates(lender, seen)
 
 
 def _includes(root: Path, top: Path) -> Iterator[Path]:

@@ -657,6 +657,10 @@ class Settings(BaseSettings):
         """The privileges that the project requests but the user has not granted."""
         return self._ignored
 
+    def granted_to(self, place: str) -> frozenset[str] | None:
+        """Return the folders outside the project granted to the `[[source]]` table at `place`; None for all."""
+        return None if self._granted is None else frozenset(folder for at, folder in self._granted if at == place)
+
     def confines(self, place: str, real: Path) -> bool:
         """Return whether the source that a `[[source]]` table declares at `place` must not read the folder `real`."""
         is_granted = self._granted is None or (place, str(real)) in self._granted

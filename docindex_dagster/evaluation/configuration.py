@@ -35,7 +35,7 @@ from docindex_dagster.core.settings import Settings, is_inside, own_home
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.model import RETRIEVING, Mode
 from docindex_dagster.search.weights import WEIGHTS, Weights
-from docindex_dagster.sources.paths import read_regular
+from docindex_dagster.sources.paths import is_in_checkout, read_regular
 
 _SECTIONS = ("search", "rerank", "embedding")
 _KEYS = ("mode", "home", *_SECTIONS, "weights")
@@ -140,6 +140,16 @@ def _absolute(file: Path, name: str, values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+def _check_home(file: Path, value: object, home: Path, root: Path) -> None:
+    """Refuse the home of another project if the author of a checkout, not the user, may have named it."""
+    folder = file.absolute().parent
+    if not is_inside(root, home) and is_in_checkout(file) and not trust_in(folder).is_full:
+        raise SettingsError(
+            f"{file}: home = {value!r} is outside the project and requires trust, since it names the index that "
+            f"answers: read the file, then run {command('docindex', '--trust', 'evaluate', '--compare', file)}"
+        )
+
+
 def _home(file: Path, values: Mapping[str, Any], root: Path) -> dict[str, Path]:
     value = values.get("home")
     if value is None:
@@ -151,6 +161,7 @@ def _home(file: Path, values: Mapping[str, Any], root: Path) -> dict[str, Path]:
     if not isinstance(value, str) or not Layout(home).current.exists():
         indexing = command("env", f"DOCINDEX_HOME={value}", "docindex", "index")
         raise SettingsError(f"{file}: home: your index was not found in {value}; create one with {indexing}")
+    _check_home(file, value, home, root)
     return {"home": home}
 
 

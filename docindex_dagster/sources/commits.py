@@ -95,6 +95,7 @@ def read_commits(source: Source, head: str | None, previous: pa.Table | None, li
     known = _reusable(previous, version)
     missing = wanted.filter(pc.invert(pc.is_in(wanted, known["commit"].combine_chunks())))
     rows = pa.concat_tables([known, _read(source, root, missing.to_pylist())])
+    source.check_repository()  # last, so that nothing that git read before is used
     table = rows.take(pc.index_in(wanted, rows["commit"].combine_chunks())).combine_chunks()
     return table.replace_schema_metadata({_VERSION: version})
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.git_folders import external_references
 from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources.classify import classify_name, is_converted
 from docindex_dagster.sources.paths import Root, name_to_path
@@ -58,6 +59,22 @@ class Source:
     secrets: Literal["skip", "index"] = "skip"  # applies to files that hold secrets and to secrets in other files
     # `path` with symlinks resolved when the settings were read; None: resolve it on each use.
     real: Path | None = field(default=None, repr=False)
+    # git: what the repository may borrow from, according to the settings; None: anything.
+    borrows: frozenset[str] | None = field(default=None, repr=False)
+
+    def check_repository(self) -> None:
+        """Check that the repository borrows no more from elsewhere than when the settings were read.
+
+        Raises:
+            SourceError: It does, for example because an archive was unpacked over it.
+        """
+        if self.kind != "git" or self.borrows is None:
+            return
+        found = (os.path.realpath(path) for path in external_references(self.path, max_age_s=0))
+        if (other := next((path for path in found if path not in self.borrows), None)) is not None:
+            raise SourceError(
+                f"{self.path}/.git now reads {other}, which needs trust; review the project with `docindex trust`"
+            )
 
     def file(self, name: str) -> Path:
         """Return the path on disk of the file that tables call `name`."""

@@ -247,5 +247,10 @@ def check_redirection(path: Path, *, is_output: bool = False) -> None:
             raise LinkError(f"{path}: a symlink in {top} redirects it to {real}; pass that path if you mean it")
 
 
+def is_in_checkout(path: Path) -> bool:
+    """Return whether a path is in a checkout, whose author may have written the file there."""
+    return any(map(_is_checkout, normal(path).parents))
+
+
 def _is_checkout(folder: Path) -> bool:
     return any(os.path.lexists(folder / name) for name in (".git", CONFIG_NAME))

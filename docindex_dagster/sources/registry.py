@@ -252,7 +252,7 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, lo
     real = None if local is None else _real(settings, declared.url or declared.path or "", Path(local))
     remote = Remote(location, ref, layout.repository(key), real)
     # A checkout contains only committed files; untracked ones belong to the work tree. It is inside the home folder.
-    return replace(source, remote=remote, exclude=declared.exclude, untracked=False, real=None)
+    return replace(source, remote=remote, exclude=declared.exclude, untracked=False, real=None, borrows=None)
 
 
 def _index_glob(settings: Settings, path: Path, real: Path) -> Iterator[str]:
@@ -298,6 +298,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         name=name,
         path=path,
         real=real,
+        borrows=settings.granted_to(declared.path or "") if declared.kind == "git" else None,
         submodules=declared.submodules,
         include=declared.include,
         exclude=(*declared.exclude, *_index_glob(settings, path, real)),

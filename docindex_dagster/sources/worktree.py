@@ -162,7 +162,7 @@ def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
     """Return the path rules of a source and its work trees: its own first, then its readable submodules.
 
     Raises:
-        SourceError: git cannot read one of them.
+        SourceError: git cannot read one of them, or the repository now borrows from another one.
     """
     root = os.fsencode(source.path)
     trees = [WorkTree(root, read_tree_status(root, untracked=source.untracked))]
@@ -175,6 +175,7 @@ def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
             if is_entered and not _has_links(root):
                 tree_status = read_tree_status(root, untracked=source.untracked)
                 trees.append(WorkTree(root, tree_status, path + b"/", outer.outermost or path, commit))
+    source.check_repository()  # last, so that nothing that git read before is used
     return rules, trees
 
 
