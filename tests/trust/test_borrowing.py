@@ -52,7 +52,8 @@ def test_a_run_does_not_read_what_its_repository_borrows_since_the_settings_were
 
 
 def test_a_watcher_does_not_index_what_a_repository_begins_to_borrow(repository):
-    settings, said = load_settings(repository.root), []
+    settings = load_settings(repository.root)
+    said: list[str] = []
 
     def index(current, key):
         run.index(current, registry.sources(current)[key], StaticEmbedder())
