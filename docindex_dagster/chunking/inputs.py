@@ -102,9 +102,8 @@ def gather(
     """Select what to chunk from the `discovered_files` and the `commits` of a source; None for no commits."""
     wanted = files.filter(pc.is_null(files["skipped_reason"]))
     history = COMMITS.empty_table() if commits is None else commits
-    state = (
-        (files.schema.metadata or {}).get(STATE, b"").decode()
-    )  # also determines which data of a commit's files is stored
+    # Also determines which data of a commit's files is stored.
+    state = (files.schema.metadata or {}).get(STATE, b"").decode()
     seen = data_version(wanted.select(DECISIVE)), column_version(history, "row_hash")
     return ChunkInputs(wanted, history, digest_parts(made_with(files, settings, summariser), state, *seen))
 

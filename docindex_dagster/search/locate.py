@@ -2,7 +2,7 @@
 
 Chunks are ranked by the title, by all words, by identifiers and by the vector of title and prose. Files also gain from
 being mentioned (in a traceback, as a path, or in a dotted name), and from earlier commits whose messages resemble the
-report. The best chunk of a file stands for it: it gets what other chunks of the file contribute to each view.
+report. The best chunk of a file represents it: it also receives what other chunks of the file contribute to each view.
 """
 
 import math
@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.chunking.commits import changed_files
@@ -25,7 +24,8 @@ from docindex_dagster.search.candidates import Pool, Ranking
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import rows_by_id
 from docindex_dagster.search.model import Scored, Signal
-from docindex_dagster.search.query import FUNCTION_WORDS
+from docindex_dagster.search.query import FUNCTION_WORDS, idf
+from docindex_dagster.search.ranking import FOLDER_NAMES
 from docindex_dagster.search.report import Report
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.analysis import stems, terms
@@ -39,7 +39,6 @@ _MAX_NAMESAKES = 5  # a name that more files share mentions none of them
 _TEXT, _SYMBOLS, _PATH = {"body": 1.0}, {"symbols": 1.0}, {"path_terms": 1.0}
 # What a mention is worth: a path, a dotted name, a file name, the innermost frame.
 _OF_PATH, _OF_NAME, _OF_FILE_NAME, _OF_FRAME = 1.0, 0.5, 0.3, 0.5
-_FOLDER_FILES = frozenset({"__init__", "mod", "index", "lib"})
 
 
 def rank_views(pool: Pool, text: str, report: Report, vector: Vectors | None) -> dict[str, Ranking]:
@@ -84,7 +83,7 @@ def locate(
     total = sum(getattr(weights, name) for name in (*rankings, *values)) or 1.0
     shares = {name: getattr(weights, name) / total for name in (*rankings, *values)}
     found = [chunk_id for ranking in rankings.values() for chunk_id, _ in ranking]
-    ids = [*dict.fromkeys([*found, *_first_chunks(pool, values)])]
+    ids = [*dict.fromkeys([*found, *(listed[file] for of_files in values.values() for file in of_files)])]
     if not ids:
         return []
     position = {chunk_id: at for at, chunk_id in enumerate(ids)}
@@ -156,22 +155,25 @@ def _weighted(pool: Pool, words: Iterable[str]) -> dict[str, float]:
         return counts
     searcher = pool.reader.searcher
     value = {
-        word: counts[word] * math.log(1 + searcher.num_docs / (1 + searcher.doc_freq("body", stem)))
+        word: counts[word] * idf(searcher.doc_freq("body", stem), searcher.num_docs)
         for word, stem in zip(counts, stems(tuple(counts)), strict=True)
     }
     return {word: counts[word] for word in sorted(counts, key=lambda word: -value[word])[:_MAX_TERMS]}
 
 
-def _files(pool: Pool) -> list[File]:
-    found: dict[File, None] = {}
+def _files(pool: Pool) -> dict[File, str]:
+    """Return each file, and the id of its first chunk."""
+    found: dict[File, str] = {}
     for part, rows in pool.reader.parts.chosen(pool.filters, pool.filters.to_mask):
-        columns = pa.table({name: part.batch[name].take(pa.array(rows)) for name in ("source", "path")})
-        distinct = columns.group_by(["source", "path"]).aggregate([])
-        found |= dict.fromkeys(zip(distinct["source"].to_pylist(), distinct["path"].to_pylist(), strict=True))
-    return [*found]
+        columns = pa.table({name: part.batch[name].take(pa.array(rows)) for name in ("source", "path", "chunk_id")})
+        files = columns.group_by(["source", "path"], use_threads=False).aggregate([("chunk_id", "first")])
+        pairs = zip(files["source"].to_pylist(), files["path"].to_pylist(), strict=True)
+        for file, chunk_id in zip(pairs, files["chunk_id_first"].to_pylist(), strict=True):
+            found.setdefault(file, chunk_id)
+    return found
 
 
-def _mentioned(listed: Sequence[File], report: Report) -> dict[File, float]:
+def _mentioned(listed: Iterable[File], report: Report) -> dict[File, float]:
     """Return how clearly the report mentions each file: 0 to 1."""
     by_name: dict[str, list[File]] = defaultdict(list)
     by_ending: dict[tuple[str, ...], list[File]] = defaultdict(list)
@@ -179,7 +181,7 @@ def _mentioned(listed: Sequence[File], report: Report) -> dict[File, float]:
         *folders, name = file[1].lower().split("/")
         by_name[name].append(file)
         stem = name.partition(".")[0]
-        by_ending[tuple((folders if stem in _FOLDER_FILES else [*folders, stem])[-2:])].append(file)
+        by_ending[tuple((folders if stem.strip("_") in FOLDER_NAMES else [*folders, stem])[-2:])].append(file)
     values: dict[File, float] = defaultdict(float)
     for path in report.paths:
         length, files = _longest_match(by_name, path)
@@ -218,7 +220,7 @@ def _shared(left: Sequence[str], right: Sequence[str]) -> int:
     return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(left), len(right)))
 
 
-def _changed_before(pool: Pool, report: Report, listed: Sequence[File]) -> dict[File, float]:
+def _changed_before(pool: Pool, report: Report, listed: Iterable[File]) -> dict[File, float]:
     """Return how far the commits that resemble the report changed each file: 0 to 1."""
     within = Filters(sources=pool.filters.sources, source_types=(COMMIT,))
     words = _weighted(pool, terms(embedded_text(report)))
@@ -233,15 +235,3 @@ def _changed_before(pool: Pool, report: Report, listed: Sequence[File]) -> dict[
             values[file] = max(values.get(file, 0.0), score / math.sqrt(len(files)))
     most = max(values.values(), default=1.0)
     return {file: value / most for file, value in values.items()}
-
-
-def _first_chunks(pool: Pool, values: Mapping[str, Mapping[File, float]]) -> list[str]:
-    """Return the first chunk of each file that has a value."""
-    files = {file for of_files in values.values() for file in of_files}
-    paths = pa.array([path for _, path in files], pa.string())
-    found: dict[File, str] = {}
-    for part, rows in pool.reader.parts.chosen(pool.filters, pool.filters.to_mask):
-        at = rows[np.asarray(pc.is_in(part.batch["path"].take(pa.array(rows)), paths))]
-        for chunk_id, source, path in part.values(("chunk_id", "source", "path"), at):
-            found.setdefault((source, path), chunk_id)
-    return [chunk_id for file, chunk_id in found.items() if file in files]

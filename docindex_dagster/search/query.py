@@ -120,7 +120,7 @@ class Wording:
         """Weigh the words of a query by their frequency in an index."""
         words = stems(query.spelt)
         searcher = reader.searcher
-        frequencies = {stem: _idf(searcher.doc_freq("body", stem), searcher.num_docs) for stem in words}
+        frequencies = {stem: idf(searcher.doc_freq("body", stem), searcher.num_docs) for stem in words}
         total = sum(frequencies.values()) or 1.0
         return cls({stem: idf / total for stem, idf in frequencies.items()})
 
@@ -140,7 +140,7 @@ class Wording:
         return min(1.0, sum(self.shares[stem] for stem in shared)) * len(shared) / len(heading)
 
 
-def _idf(frequency: int, count: int) -> float:
+def idf(frequency: int, count: int) -> float:
     """Return the inverse document frequency of a term, as in Tantivy's BM25."""
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 

@@ -29,7 +29,7 @@ _CHANCE_FACTOR = 0.5
 # A word also matches words that start with it, unless it is shorter than this: `env`, `environment`.
 _MIN_PREFIX = 3
 # File names that stand for their folder, whose name describes the contents.
-_FOLDER_NAMES = frozenset({"index", "init", "mod"})
+FOLDER_NAMES = frozenset({"index", "init", "mod"})
 
 
 @spanned("rank")
@@ -233,7 +233,7 @@ def _name(path: str) -> str:
     """Return the name of a file without its extension, or the name of its folder if the file represents it."""
     folder, _, file = path.rpartition("/")
     name = file.rpartition(".")[0] or file
-    stands_for_folder = name.split(".", maxsplit=1)[0].strip("_").lower() in _FOLDER_NAMES
+    stands_for_folder = name.split(".", maxsplit=1)[0].strip("_").lower() in FOLDER_NAMES
     return folder.rpartition("/")[2] if folder and stands_for_folder else name
 
 

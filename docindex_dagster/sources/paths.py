@@ -138,7 +138,7 @@ class Root:
         """Return the target of the symlink at a path, as written in it.
 
         Raises:
-            OSError: There is no symlink, or a folder in the path is one.
+            OSError: The path is not a symlink, or goes through one.
         """
         folder, name = self._parent(path)
         return os.readlink(name, dir_fd=folder)

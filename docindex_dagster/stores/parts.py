@@ -240,15 +240,16 @@ class Parts:
 
     def values(self, chunk_ids: Sequence[str], names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         """Return the values of columns in chunks, by id."""
-        wanted = pa.array(chunk_ids, pa.string())
-        found = [(part, live_rows(np.flatnonzero(pc.is_in(part.ids, wanted)), live)) for part, live in self.held]
+        found = self._rows_of(chunk_ids)
         return {row[0]: row[1:] for part, rows in found for row in part.values(("chunk_id", *names), rows)}
 
     def vectors(self, chunk_ids: Sequence[str]) -> NDArray[np.float32]:
         """Return the unit vectors of chunks, unordered: float32, (found, dimension)."""
+        return np.concatenate([to_unit_vectors(part.stored[rows]) for part, rows in self._rows_of(chunk_ids)])
+
+    def _rows_of(self, chunk_ids: Sequence[str]) -> Chosen:
         wanted = pa.array(chunk_ids, pa.string())
-        found = [(part, live_rows(np.flatnonzero(pc.is_in(part.ids, wanted)), live)) for part, live in self.held]
-        return np.concatenate([to_unit_vectors(part.stored[rows]) for part, rows in found])
+        return [(part, live_rows(np.flatnonzero(pc.is_in(part.ids, wanted)), live)) for part, live in self.held]
 
     @cached_property
     def files(self) -> dict[tuple[str, str], File | None]:

@@ -2,13 +2,13 @@
 
 
 def test_a_file_of_a_checkout_selects_no_index_of_another_project(own):
-    (other := own.user / "work").mkdir()
+    (other := own.user / "other").mkdir()
     (other / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
     (other / "guide.md").write_text("# Guide\n")
     (other / "layoffs-acquire-marmot.md").write_text("# Plan\n\nSeverance and layoffs.\n")
     assert own.run("index", cwd=other).returncode == 0
     (own.root / "q.csv").write_text("question,path\nseverance and layoffs,guide.md\n")
-    (own.root / "better.toml").write_text('home = "../user/work/.docindex"\nmode = "bm25"\n')
+    (own.root / "better.toml").write_text('home = "../user/other/.docindex"\nmode = "bm25"\n')
 
     done = own.run("evaluate", "q.csv", "--compare", "better.toml")
 
