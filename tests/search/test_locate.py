@@ -6,13 +6,18 @@ import pytest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, COMMIT_PATH
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.locate import locate, rank_views
 from docindex_dagster.search.model import Granularity, Hit, Intent, Mode
+from docindex_dagster.search.report import parse_report
+from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
-COMMIT = f"{COMMIT_PATH}{'a1' * 20}"
+COMMIT, BROAD_COMMIT = f"{COMMIT_PATH}{'a1' * 20}", f"{COMMIT_PATH}{'b2' * 20}"
+NAMESAKES = [f"lib/{letter}/common.py" for letter in "abcdef"]
 FILES = {
     "src/flow/valve.py": ["valve opens and closes", "seal keeps the valve tight"],
     "src/flow/pump.py": ["pump moves water"],
@@ -22,9 +27,11 @@ FILES = {
     "src/mill/sieve.py": ["sieve keeps flour"],
     "tests/test_wheel.py": ["test_wheel turns the wheel slowly and squeaks"],
     "docs/wheel.md": ["Wheels turn slowly and squeak"],
-    COMMIT: ["Fix the flour that falls through\n\nM src/mill/sieve.py +3 -1: sieve"],
+    COMMIT: ["Fix the flour that falls through some gaps\n\nM src/mill/sieve.py +3 -1: sieve"],
+    BROAD_COMMIT: ["Flour falls through\n\nM src/mill/stone.py\nM src/mill/wheel.py\nM src/flow/pump.py"],
+    **{path: ["shared stuff"] for path in NAMESAKES},
 }
-TYPES = {"tests/test_wheel.py": "test", "docs/wheel.md": "doc", COMMIT: "commit"}
+TYPES = {"tests/test_wheel.py": "test", "docs/wheel.md": "doc", COMMIT: "commit", BROAD_COMMIT: "commit"}
 BODY = "Something is wrong here, please help."
 
 
@@ -95,6 +102,30 @@ def test_earlier_commits_that_resemble_the_report_count_for_their_files(reader):
     hit = find(reader, f"Something falls through\n{BODY}")[0]
 
     assert (hit.path, "history" in signals(hit)) == ("src/mill/sieve.py", True)
+
+
+def test_a_commit_that_changes_many_files_counts_less_for_each(reader):
+    values = {
+        hit.path: signal.contribution
+        for hit in find(reader, f"Flour falls through\n{BODY}")
+        for signal in hit.signals
+        if signal.name == "history"
+    }
+
+    assert values["src/mill/sieve.py"] > values["src/mill/stone.py"] == values["src/flow/pump.py"]
+
+
+def test_a_name_that_many_files_share_mentions_none(reader):
+    assert not any("mention" in signals(hit) for hit in find(reader, f"It is broken\n{BODY} See common.py."))
+
+
+def test_a_chunk_below_the_end_of_a_full_ranking_counts_as_its_last_one(reader):
+    text = f"The stone\n{BODY} See src/flow/tank.py."
+    report, pool = parse_report(text), Pool(reader, Filters(), 1)
+    found = locate(pool, report, rank_views(pool, text, report, None), WEIGHTS, 10, is_by_file=True)
+    tank = next(item for item in found if any(signal.name == "mention" for signal in item.signals))
+
+    assert any(signal.name == "title" and signal.rank is None and signal.contribution for signal in tank.signals)
 
 
 def test_code_comes_before_tests_and_documents(reader):
