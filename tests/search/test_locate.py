@@ -28,7 +28,7 @@ FILES = {
     "tests/test_wheel.py": ["test_wheel turns the wheel slowly and squeaks"],
     "docs/wheel.md": ["Wheels turn slowly and squeak"],
     COMMIT: [
-        "Fix the flour that falls through\n\nA box has a gap, and dust got lost daily.\n\nM src/mill/sieve.py +3 -1: sieve"
+        "Fix the flour that falls through\n\nA box has a gap, and dust got lost.\n\nM src/mill/sieve.py +3 -1: sieve"
     ],
     BROAD_COMMIT: ["Flour falls through\n\nM src/mill/stone.py\nM src/mill/wheel.py\nM src/flow/pump.py"],
     **{path: ["shared stuff"] for path in NAMESAKES},
